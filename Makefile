@@ -1,17 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Everything real is in meson.build and tools/; this only names the ways in.
+#
+#   make build          the plugin: build/libtenon_pjrt.so (optimised)
+#   make venv           build/venv: the pinned Python packages, and python/ in development mode
+#   make demo           trains a small transformer on Tenon and on jaxlib's CPU side by side
+#   make test           all tests; the last line counts them
+#   make cases DIR=...  StableHLO cases with known answers, through the C API (PLUGIN=... takes another plugin)
+#   make wheel          dist/tenon_pjrt-*.whl with the library inside
+#   make sanitize tsan  the C tests under ASan + UBSan, and under TSan
+#   make check-includes format-check format
 BUILD ?= build
+PYTHON ?= python3
+KINDS ?= checks unit jax sim cases programs
+DIR ?= ../shared/stablehlo
+PLUGIN ?= $(BUILD)/libtenon_pjrt.so
 
-.PHONY: build test clean
+PY := $(BUILD)/venv/bin/python
+SOURCES = $(shell git ls-files '*.c' '*.h')
+export BUILD PYTHON
+MAKEFLAGS += --no-print-directory
+
+.PHONY: build venv demo test cases wheel sanitize tsan check-includes format-check format clean
 
 build: $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) --quiet
 
+# Line tables stay, so that a report from the field names lines; asserts are for the sanitizer builds.
 $(BUILD)/build.ninja:
-	@meson setup $(BUILD)
+	@tools/setup.sh packages build
+	@tools/quiet.sh meson setup $(BUILD) --buildtype=release -Dc_args=-g1
 
-test: build
-	@meson test -C $(BUILD) --print-errorlogs
+venv:
+	@tools/setup.sh venv $(BUILD)/venv
+
+demo: build venv
+	@$(PY) examples/train_transformer.py
+
+test: build venv
+	@tools/test.sh $(KINDS)
+
+cases: build
+	@$(BUILD)/host/tenon-cases $(PLUGIN) $(DIR)
+
+wheel: build venv
+	@tools/wheel.sh $(BUILD)
+
+sanitize:
+	@tools/test.sh asan
+
+tsan:
+	@tools/test.sh tsan
+
+check-includes:
+	@$(PYTHON) tools/check_includes.py
+
+format-check:
+	@tools/setup.sh packages format
+	@clang-format-19 --dry-run -Werror $(SOURCES)
+
+format:
+	@tools/setup.sh packages format
+	@clang-format-19 -i $(SOURCES)
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan dist

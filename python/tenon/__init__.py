@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tenon for JAX: finds the PJRT library and registers it. Whatever C can hold is in the library.
+
+JAX calls `initialize` by the entry point group `jax_plugins`. Names it registers:
+
+  tenon      always; the default backend unless JAX_PLATFORMS says otherwise
+  tenon_sim  the simulated accelerator, for tests; only where JAX_PLATFORMS names it, since JAX opens a
+             client for every registered name
+
+The library is, in this order: what TENON_PJRT_LIBRARY (TENON_SIM_PJRT_LIBRARY) names, the one inside
+the wheel, the one in the build folder of the source tree that this package was installed from.
+"""
+
+import os
+from pathlib import Path
+
+__version__ = "0.1.0"
+
+# Above jaxlib's cpu (0) and other plugins (400): who installs Tenon wants it used.
+_PRIORITY = {"tenon": 500, "tenon_sim": -500}
+
+
+def library_path(name="tenon"):
+    """The path of the library behind the platform `name`; FileNotFoundError says where it was looked for."""
+    variable = f"{name.upper()}_PJRT_LIBRARY"
+    if chosen := os.environ.get(variable):
+        if not os.path.isfile(chosen):
+            raise FileNotFoundError(f"{variable}={chosen}: no such file")
+        return os.path.abspath(chosen)
+
+    file, here = f"lib{name}_pjrt.so", Path(__file__).resolve().parent
+    places = [here / file, here.parents[1] / "build" / file]
+    for place in places:
+        if place.is_file():
+            return str(place)
+    raise FileNotFoundError(f"{file} is not in " + " or ".join(str(p.parent) for p in places) +
+                            f"; set {variable} to its path")
+
+
+def _client_options():
+    """What JAX's configuration says about CPU devices, as create options of the library."""
+    from jax._src import xla_bridge
+
+    count = xla_bridge.num_cpu_devices.value
+    return {"cpu_device_count": count} if count >= 0 else {}
+
+
+def initialize():
+    """Registers the platforms; JAX calls it once, before it makes its first client."""
+    from jax._src import config, xla_bridge
+
+    asked_for = (config.jax_platforms.value or "").split(",")
+    for name, priority in _PRIORITY.items():
+        if name == "tenon" or name in asked_for:
+            xla_bridge.register_plugin(name, library_path=library_path(name), options=_client_options,
+                                       priority=priority)

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# test.sh KIND... - runs tests of these kinds and ends with one line that counts them all.
+#
+#   checks    include rule, formatting            asan  the C tests built with ASan + UBSan (clang)
+#   unit      every C test (meson)                tsan  the C tests built with TSan (clang)
+#   jax       test/jax on tenon, and test/tools   sim   test/jax on tenon_sim
+#   cases     StableHLO cases with known answers  programs  model programs beside jaxlib's cpu
+#
+# BUILD is the build folder. What a step printed is in $BUILD/test-results/KIND.NAME.log.
+# Each file of Python tests runs in a process of its own, so that a crash costs one file.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+BUILD=${BUILD:-build} PYTHON=${PYTHON:-python3}
+RESULTS=$PWD/$BUILD/test-results
+SHARED=${TENON_SHARED:-../shared}
+PY=$PWD/$BUILD/venv/bin/python
+rm -rf "$RESULTS"
+mkdir -p "$RESULTS"
+
+# step KIND NAME FILE SECONDS COMMAND...: runs it and takes the counts from FILE (see count.py).
+step()
+{
+    local kind=$1 name=$2 file=$3 limit=$4 log=$RESULTS/$1.$2.log rc=0 start=$SECONDS
+    timeout -k 10 "$limit" "${@:5}" >"$log" 2>&1 </dev/null || rc=$?
+    [ "$file" = log ] && file=$log
+    # A command that counts nothing is one test: it passed if it exited 0.
+    if [ "$file" = exit ]; then
+        file=$RESULTS/$kind.$name.ok
+        : >"$file"
+    fi
+    printf '%s\t%s\t%s\t%s\n' "$kind" "$name" "$rc" "$file" >>"$RESULTS/steps.tsv"
+    printf '%-9s %-24s %4d s  ' "$kind" "$name" $((SECONDS - start))
+    "$PYTHON" tools/count.py --step "$name" "$rc" "$file"
+    [ "$rc" -eq 0 ] || tail -n 40 "$log" | sed 's/^/    /'
+}
+
+skip()
+{
+    printf '%s\t%s\tskip\t-\n' "$1" "$2" >>"$RESULTS/steps.tsv"
+    printf '%-9s %-24s    -    skipped: %s\n' "$1" "$2" "$3"
+}
+
+checks()
+{
+    step checks includes exit 60 "$PYTHON" tools/check_includes.py
+    if command -v clang-format-19 >/dev/null; then
+        step checks format exit 120 make format-check
+    else
+        skip checks format "clang-format-19 is not installed"
+    fi
+}
+
+meson_tests() # KIND FOLDER
+{
+    step "$1" meson "$PWD/$2/meson-logs/testlog.json" 1500 meson test -C "$2" --no-rebuild --print-errorlogs
+}
+
+sanitized() # KIND FLAGS
+{
+    local dir=$BUILD-$1
+    tools/setup.sh packages build sanitize || return
+    if [ ! -f "$dir/build.ninja" ]; then
+        CC=clang-19 tools/quiet.sh meson setup "$dir" -Db_sanitize="$2" -Db_lundef=false || return
+    fi
+    step "$1" build exit 1500 ninja -C "$dir" --quiet
+    ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+        TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 meson_tests "$1" "$dir"
+}
+
+python_tests() # KIND FILE
+{
+    local name
+    name=$(basename "$2" .py)
+    step "$1" "$name" "$RESULTS/$1.$name.xml" 900 \
+        "$PY" -m pytest -c test/pytest.ini --junitxml "$RESULTS/$1.$name.xml" "$2"
+}
+
+jax_tests() # KIND PLATFORM
+{
+    local file
+    for file in test/jax/test_*.py; do TENON_TEST_PLATFORM=$2 python_tests "$1" "$file"; done
+}
+
+jax()
+{
+    local file
+    for file in test/tools/test_*.py; do python_tests jax "$file"; done
+    jax_tests jax tenon
+}
+
+sim()
+{
+    if [ -f "$BUILD/libtenon_sim_pjrt.so" ]; then
+        jax_tests sim tenon_sim
+    else
+        skip sim all "no $BUILD/libtenon_sim_pjrt.so"
+    fi
+}
+
+cases()
+{
+    if [ ! -x "$BUILD/host/tenon-cases" ]; then
+        skip cases stablehlo "no $BUILD/host/tenon-cases"
+    elif [ ! -d "$SHARED/stablehlo" ]; then
+        skip cases stablehlo "no $SHARED/stablehlo"
+    else
+        step cases stablehlo log 1500 "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$SHARED/stablehlo"
+    fi
+}
+
+programs()
+{
+    if [ -f "$SHARED/programs/run_all.py" ]; then
+        step programs tenon log 1500 "$PY" "$SHARED/programs/run_all.py" --platform tenon \
+            --only p01,p02,p03,p04,p05,p06,p07,p08
+        [ ! -f "$BUILD/libtenon_sim_pjrt.so" ] ||
+            step programs tenon_sim log 900 "$PY" "$SHARED/programs/run_all.py" --platform tenon_sim --only p01,p05,p08
+    else
+        skip programs all "no $SHARED/programs"
+    fi
+}
+
+for kind in "$@"; do
+    case $kind in
+    checks | jax | sim | cases | programs) $kind ;;
+    unit) meson_tests unit "$BUILD" ;;
+    asan) sanitized asan address,undefined ;;
+    tsan) sanitized tsan thread ;;
+    *)
+        echo "test.sh: unknown kind '$kind'" >&2
+        exit 2
+        ;;
+    esac
+done
+echo
+exec "$PYTHON" tools/count.py "$RESULTS/steps.tsv"
