@@ -23,9 +23,11 @@ struct tn_status {
     char *message;
 };
 
-static tn_status out_of_memory = {
-    .refs = -1, .code = TN_RESOURCE_EXHAUSTED, .file = __FILE__, .line = __LINE__,
-    .message = (char *)"out of memory while reporting an error"};
+static tn_status out_of_memory = {.refs = -1,
+                                  .code = TN_RESOURCE_EXHAUSTED,
+                                  .file = __FILE__,
+                                  .line = __LINE__,
+                                  .message = (char *)"out of memory while reporting an error"};
 
 static tn_status *make(tn_code code, const char *file, int line, char *message)
 {
@@ -109,10 +111,22 @@ void tn_status_free(tn_status *s)
     free(s);
 }
 
-tn_code tn_status_code(const tn_status *s) { return s ? s->code : TN_OK; }
-const char *tn_status_message(const tn_status *s) { return s ? s->message : ""; }
-const char *tn_status_file(const tn_status *s) { return s ? s->file : ""; }
-int tn_status_line(const tn_status *s) { return s ? s->line : 0; }
+tn_code tn_status_code(const tn_status *s)
+{
+    return s ? s->code : TN_OK;
+}
+const char *tn_status_message(const tn_status *s)
+{
+    return s ? s->message : "";
+}
+const char *tn_status_file(const tn_status *s)
+{
+    return s ? s->file : "";
+}
+int tn_status_line(const tn_status *s)
+{
+    return s ? s->line : 0;
+}
 
 const char *tn_code_name(tn_code code)
 {

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executable.h - a compiled program: a flat list of steps over one planned block of memory. Makes
+ * no device calls.
+ *
+ * Immutable and reference counted; any number of threads may run one at once, each with memory of
+ * its own. */
+#ifndef TN_EXECUTABLE_EXECUTABLE_H
+#define TN_EXECUTABLE_EXECUTABLE_H
+
+#include "ir/ir.h"
+
+struct tn_thread_pool;
+struct tn_custom_call_context;
+typedef struct tn_compile_options tn_compile_options; /* executable/compile_options.h */
+typedef struct tn_executable tn_executable;
+
+typedef struct {
+    const tn_type *type;     /* static tensor or token */
+    const char *memory_kind; /* "device" unless mhlo.memory_kind says otherwise */
+    const tn_attr *sharding; /* sdy.sharding or mhlo.sharding, NULL: none */
+    const char *layout_mode; /* mhlo.layout_mode, NULL: none */
+    int32_t alias; /* parameter: the result that takes its memory when donated; result: that
+                      parameter; -1: none */
+    bool donated;  /* parameters: tf.aliasing_output or jax.buffer_donor: deleted at dispatch */
+} tn_executable_value;
+
+typedef struct {
+    const char *name;
+    uint32_t num_replicas, num_partitions;
+    uint32_t n_params, n_results;
+    const tn_executable_value *params, *results;
+    size_t temp_bytes;     /* memory a run needs besides parameters and results; aligned to 64 */
+    size_t constant_bytes; /* held by the executable */
+    size_t code_bytes;     /* what steps and constants take */
+    double flops, bytes_accessed; /* static estimates; loops count once */
+    uint64_t cost_ns; /* rough time of one run; UINT64_MAX when a loop's trip count is unknown */
+    char fingerprint[33]; /* 32 hex digits: equal programs and options give equal ones */
+} tn_executable_info;
+
+/* Compiles a program. format is "mlir" (bytecode); other formats give INVALID_ARGUMENT, text
+ * UNIMPLEMENTED. code and options are only read during the call. On success *out has one reference.
+ */
+tn_status *tn_compile(const void *code, size_t size, const char *format, size_t format_size,
+                      const tn_compile_options *options, tn_executable **out) TN_MUST_USE;
+
+tn_executable *tn_executable_retain(tn_executable *e);
+void tn_executable_release(tn_executable *e);
+const tn_executable_info *tn_executable_get_info(const tn_executable *e);
+
+/* One run on one device's memory, on the calling thread (and the pool). Blocks until done. */
+typedef struct {
+    struct tn_thread_pool *pool;
+    void *const *args;    /* [n_params], 64-byte aligned (NULL for empty ones and tokens); read only
+                             unless aliased */
+    void *const *results; /* [n_results]; where a parameter aliases result i, results[i] is that
+                             argument's memory */
+    void *temp;           /* temp_bytes, aligned to 64 */
+    uint32_t replica_id, partition_id;
+    const struct tn_custom_call_context *custom_calls;
+} tn_run;
+tn_status *tn_executable_run(const tn_executable *e, const tn_run *run) TN_MUST_USE;
+
+/* Bytes that tn_executable_deserialize turns into an equal executable in this or another process;
+ * caller frees with free(). */
+tn_status *tn_executable_serialize(const tn_executable *e, void **out, size_t *size) TN_MUST_USE;
+/* options: NULL keeps those it was compiled with. Bytes of another version or damaged ones give
+ * INVALID_ARGUMENT. */
+tn_status *tn_executable_deserialize(const void *data, size_t size,
+                                     const tn_compile_options *options,
+                                     tn_executable **out) TN_MUST_USE;
+/* The optimized program as text in MLIR's generic form; caller frees with free(). */
+tn_status *tn_executable_print(const tn_executable *e, char **out, size_t *size) TN_MUST_USE;
+/* The serialized CompileOptionsProto that it was compiled with; lives as long as e. */
+const void *tn_executable_compile_options(const tn_executable *e, size_t *size);
+
+#endif
