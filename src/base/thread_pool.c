@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/thread_pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/cpu_features.h"
+#include "base/log.h"
+#include "base/options.h"
+
+enum {
+    CACHE_LINE = 64,
+    MAX_THREADS = 4096,
+    PIECES_PER_THREAD = 4, /* so that a thread that is late or preempted costs little */
+    SPIN_NS = 30000,
+};
+static const double SEQUENTIAL_NS = 15000, PIECE_NS = 5000;
+
+/* The running loop is published in one word, (loop number << 32) | pieces not yet taken. A thread
+ * takes a piece by decrementing the word with compare-and-swap. Since the loop number is part of
+ * it, a worker that comes late, to a loop that is over, can't take a piece; so the caller waits for
+ * pieces that were taken, never for workers that slept or were preempted before they took one.
+ * Fields of a loop are rewritten only when all its pieces are done: a successful swap proves that
+ * what was read before it belonged to that loop. */
+struct tn_thread_pool {
+    _Alignas(CACHE_LINE) atomic_uint_fast64_t open; /* the word */
+    _Alignas(CACHE_LINE) atomic_uint done; /* pieces of the running loop that are finished */
+    _Alignas(CACHE_LINE) atomic_bool busy; /* some caller owns the workers */
+    _Atomic(tn_parallel_fn *) fn;
+    _Atomic(void *) ctx;
+    atomic_int_fast64_t n_items;
+    atomic_uint n_pieces;
+    uint32_t loop; /* number of the last loop; owner only */
+
+    _Alignas(CACHE_LINE) atomic_int sleepers;
+    atomic_bool stop, caller_sleeps;
+    pthread_mutex_t lock;
+    pthread_cond_t wake_workers, wake_caller;
+
+    unsigned fork_generation;
+    int n_workers;
+    pthread_t workers[];
+};
+
+static atomic_uint fork_generation;
+static void count_fork(void)
+{
+    atomic_fetch_add(&fork_generation, 1);
+}
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static uint32_t pieces_left(uint64_t word)
+{
+    return (uint32_t)word;
+}
+
+/* Takes pieces of whatever loop is open until none is left. */
+static void work(tn_thread_pool *pool)
+{
+    for (;;) {
+        uint64_t word = atomic_load_explicit(&pool->open, memory_order_acquire);
+        if (!pieces_left(word)) return;
+        tn_parallel_fn *fn = atomic_load_explicit(&pool->fn, memory_order_relaxed);
+        void *ctx = atomic_load_explicit(&pool->ctx, memory_order_relaxed);
+        int64_t n_items = atomic_load_explicit(&pool->n_items, memory_order_relaxed);
+        uint32_t n_pieces = atomic_load_explicit(&pool->n_pieces, memory_order_relaxed);
+        if (!atomic_compare_exchange_strong(&pool->open, &word, word - 1)) continue;
+
+        int64_t piece = (int64_t)n_pieces - pieces_left(word);
+        int64_t size = n_items / n_pieces, longer = n_items % n_pieces;
+        int64_t begin = piece * size + (piece < longer ? piece : longer);
+        fn(ctx, begin, begin + size + (piece < longer));
+
+        if (atomic_fetch_add(&pool->done, 1) + 1 == n_pieces && atomic_load(&pool->caller_sleeps)) {
+            pthread_mutex_lock(&pool->lock);
+            pthread_cond_signal(&pool->wake_caller);
+            pthread_mutex_unlock(&pool->lock);
+        }
+    }
+}
+
+static bool has_news(tn_thread_pool *pool)
+{
+    return pieces_left(atomic_load(&pool->open)) || atomic_load(&pool->stop);
+}
+
+static void spin_for_news(tn_thread_pool *pool)
+{
+    int64_t end = now_ns() + SPIN_NS;
+    do {
+        for (int i = 0; i < 32; i++) {
+            if (pieces_left(atomic_load_explicit(&pool->open, memory_order_relaxed))) return;
+            relax();
+        }
+    } while (!atomic_load(&pool->stop) && now_ns() < end);
+}
+
+static void *worker_main(void *arg)
+{
+    tn_thread_pool *pool = arg;
+    while (!atomic_load(&pool->stop)) {
+        work(pool);
+        spin_for_news(pool);
+        if (has_news(pool)) continue;
+        pthread_mutex_lock(&pool->lock);
+        atomic_fetch_add(&pool->sleepers, 1);
+        /* Either this sees the new loop, or the caller, who looks after publishing it, sees the
+         * sleeper. */
+        while (!has_news(pool)) pthread_cond_wait(&pool->wake_workers, &pool->lock);
+        atomic_fetch_sub(&pool->sleepers, 1);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    return NULL;
+}
+
+static bool is_finished(tn_thread_pool *pool, uint32_t n_pieces)
+{
+    return atomic_load(&pool->done) == n_pieces;
+}
+
+static void wait_for_pieces(tn_thread_pool *pool, uint32_t n_pieces)
+{
+    for (int64_t end = 0; !is_finished(pool, n_pieces);) {
+        for (int i = 0; i < 32 && !is_finished(pool, n_pieces); i++) relax();
+        int64_t now = now_ns();
+        if (!end) end = now + SPIN_NS;
+        if (now < end) continue;
+        pthread_mutex_lock(&pool->lock);
+        atomic_store(&pool->caller_sleeps, true);
+        while (!is_finished(pool, n_pieces)) pthread_cond_wait(&pool->wake_caller, &pool->lock);
+        atomic_store(&pool->caller_sleeps, false);
+        pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+/* How many pieces; below 2 means that the loop isn't worth a wake-up. */
+static uint32_t choose_pieces(const tn_thread_pool *pool, int64_t n_items, double cost_ns)
+{
+    double total = (double)n_items * cost_ns;
+    if (!(total >= SEQUENTIAL_NS)) return 1;
+    double pieces = total / PIECE_NS, most = (double)(pool->n_workers + 1) * PIECES_PER_THREAD;
+    if (pieces > most) pieces = most;
+    return pieces > (double)n_items ? (uint32_t)n_items : (uint32_t)pieces;
+}
+
+void tn_parallel_for(tn_thread_pool *pool, int64_t n_items, double cost_ns, tn_parallel_fn *fn,
+                     void *ctx)
+{
+    if (n_items <= 0) return;
+    uint32_t n_pieces = pool && pool->n_workers ? choose_pieces(pool, n_items, cost_ns) : 1;
+    if (n_pieces < 2 || pool->fork_generation != atomic_load(&fork_generation) ||
+        atomic_exchange_explicit(&pool->busy, true, memory_order_acquire)) {
+        fn(ctx, 0, n_items);
+        return;
+    }
+    atomic_store_explicit(&pool->fn, fn, memory_order_relaxed);
+    atomic_store_explicit(&pool->ctx, ctx, memory_order_relaxed);
+    atomic_store_explicit(&pool->n_items, n_items, memory_order_relaxed);
+    atomic_store_explicit(&pool->n_pieces, n_pieces, memory_order_relaxed);
+    atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
+    atomic_store(&pool->open, (uint64_t)++pool->loop << 32 | n_pieces);
+    if (atomic_load(&pool->sleepers)) {
+        pthread_mutex_lock(&pool->lock);
+        pthread_cond_broadcast(&pool->wake_workers);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    work(pool);
+    wait_for_pieces(pool, n_pieces);
+    atomic_store_explicit(&pool->busy, false, memory_order_release);
+}
+
+int tn_thread_pool_size(const tn_thread_pool *pool)
+{
+    return pool ? pool->n_workers + 1 : 1;
+}
+
+static void start_workers(tn_thread_pool *pool, int n)
+{
+    /* The host's signal handlers are not for our threads. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (; pool->n_workers < n; pool->n_workers++) {
+        pthread_t *thread = &pool->workers[pool->n_workers];
+        if (pthread_create(thread, NULL, worker_main, pool)) break;
+        pthread_setname_np(*thread, "tenon-worker");
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (pool->n_workers < n)
+        tn_log(TN_LOG_WARNING, "base", "thread pool: %d of %d workers could be started",
+               pool->n_workers, n);
+}
+
+tn_status *tn_thread_pool_create(int n_threads, tn_thread_pool **out)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (n_threads < 0 || n_threads > MAX_THREADS)
+        return TN_ERROR(INVALID_ARGUMENT, "thread pool: %d threads asked for, expected 0 to %d",
+                        n_threads, MAX_THREADS);
+    if (!n_threads) n_threads = (int)tn_options_get()->threads;
+    if (!n_threads) n_threads = tn_cpu_count();
+    if (n_threads > MAX_THREADS) n_threads = MAX_THREADS;
+
+    size_t size = sizeof(tn_thread_pool) + (size_t)(n_threads - 1) * sizeof(pthread_t);
+    size = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    tn_thread_pool *pool = aligned_alloc(CACHE_LINE, size);
+    if (!pool)
+        return TN_ERROR(RESOURCE_EXHAUSTED, "thread pool: no memory for %d threads", n_threads);
+
+    pthread_once(&once, watch_forks);
+    atomic_init(&pool->open, 0);
+    atomic_init(&pool->done, 0);
+    atomic_init(&pool->busy, false);
+    atomic_init(&pool->fn, NULL);
+    atomic_init(&pool->ctx, NULL);
+    atomic_init(&pool->n_items, 0);
+    atomic_init(&pool->n_pieces, 0);
+    pool->loop = 0;
+    atomic_init(&pool->sleepers, 0);
+    atomic_init(&pool->stop, false);
+    atomic_init(&pool->caller_sleeps, false);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->wake_workers, NULL);
+    pthread_cond_init(&pool->wake_caller, NULL);
+    pool->fork_generation = atomic_load(&fork_generation);
+    pool->n_workers = 0;
+    start_workers(pool, n_threads - 1);
+    *out = pool;
+    return NULL;
+}
+
+void tn_thread_pool_destroy(tn_thread_pool *pool)
+{
+    if (!pool) return;
+    /* In a forked child there is nobody to join, and the lock may have been held by a thread that
+     * is gone. */
+    if (pool->fork_generation == atomic_load(&fork_generation)) {
+        pthread_mutex_lock(&pool->lock);
+        atomic_store(&pool->stop, true);
+        pthread_cond_broadcast(&pool->wake_workers);
+        pthread_mutex_unlock(&pool->lock);
+        for (int i = 0; i < pool->n_workers; i++) pthread_join(pool->workers[i], NULL);
+        pthread_cond_destroy(&pool->wake_workers);
+        pthread_cond_destroy(&pool->wake_caller);
+        pthread_mutex_destroy(&pool->lock);
+    }
+    free(pool);
+}
