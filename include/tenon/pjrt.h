@@ -29,13 +29,13 @@
 
 #ifdef __cplusplus
 #define PJRT_STATIC_ASSERT static_assert
-#define PJRT_ALIGNOF alignof
-#define PJRT_GLOBAL(name) ::name /* else a member named as its type would hide it */
+#define PJRT_ALIGNOF       alignof
+#define PJRT_GLOBAL(name)  ::name /* else a member named as its type would hide it */
 extern "C" {
 #else
 #define PJRT_STATIC_ASSERT _Static_assert
-#define PJRT_ALIGNOF _Alignof
-#define PJRT_GLOBAL(name) name
+#define PJRT_ALIGNOF       _Alignof
+#define PJRT_GLOBAL(name)  name
 #endif
 
 // clang-format off
