@@ -56,8 +56,8 @@ extern const tn_op_behaviour tn_op_behaviours[TN_OP_COUNT];
 /* Checks one op: numbers of operands, results and regions, attributes present and of their kind,
  * then its inference against the declared result types. */
 tn_status *tn_op_verify(const tn_op *op, tn_arena *a) TN_MUST_USE;
-/* Checks a module: every op, terminators, dominance, calls and signatures. */
-tn_status *tn_module_verify(const tn_module *m) TN_MUST_USE;
+/* Checks a module: every op, terminators, dominance, calls and signatures. Numbers its values. */
+tn_status *tn_module_verify(tn_module *m) TN_MUST_USE;
 /* Is `declared` what `inferred` allows? Dynamic dimensions match any size. */
 bool tn_type_compatible(const tn_type *inferred, const tn_type *declared);
 
