@@ -3,9 +3,10 @@
 
 JAX calls `initialize` by the entry point group `jax_plugins`. Names it registers:
 
-  tenon      always; the default backend unless JAX_PLATFORMS says otherwise
-  tenon_sim  the simulated accelerator, for tests; only where JAX_PLATFORMS names it, since JAX opens a
-             client for every registered name
+  tenon      the default backend, unless JAX_PLATFORMS lists others
+  tenon_sim  the simulated accelerator, for tests; only where JAX_PLATFORMS lists it
+
+JAX opens a client for every registered name, so nothing is registered that JAX_PLATFORMS leaves out.
 
 The library is, in this order: what TENON_PJRT_LIBRARY (TENON_SIM_PJRT_LIBRARY) names, the one inside
 the wheel, the one in the build folder of the source tree that this package was installed from.
@@ -16,8 +17,8 @@ from pathlib import Path
 
 __version__ = "0.1.0"
 
-# Above jaxlib's cpu (0) and other plugins (400): who installs Tenon wants it used.
-_PRIORITY = {"tenon": 500, "tenon_sim": -500}
+_NAMES = ("tenon", "tenon_sim")
+_PRIORITY = 500  # above jaxlib's cpu (0) and other plugins (400): who installs Tenon wants it used
 
 
 def library_path(name="tenon"):
@@ -49,8 +50,8 @@ def initialize():
     """Registers the platforms; JAX calls it once, before it makes its first client."""
     from jax._src import config, xla_bridge
 
-    asked_for = (config.jax_platforms.value or "").split(",")
-    for name, priority in _PRIORITY.items():
-        if name == "tenon" or name in asked_for:
+    platforms = config.jax_platforms.value
+    for name in platforms.split(",") if platforms else ["tenon"]:
+        if name in _NAMES:
             xla_bridge.register_plugin(name, library_path=library_path(name), options=_client_options,
-                                       priority=priority)
+                                       priority=_PRIORITY)
