@@ -3,8 +3,8 @@
 
 #include "host/internal.h"
 
-tn_status *tn_buffer_from_array(tn_client *c, PJRT_Device *device, const tn_array *a,
-                                PJRT_Buffer **out)
+tn_status *tn_host_buffer_from_array(tn_host_client *c, PJRT_Device *device, const tn_array *a,
+                                     PJRT_Buffer **out)
 {
     PJRT_Client_BufferFromHostBuffer_Args args = {
         .struct_size = PJRT_Client_BufferFromHostBuffer_Args_STRUCT_SIZE,
@@ -16,8 +16,8 @@ tn_status *tn_buffer_from_array(tn_client *c, PJRT_Device *device, const tn_arra
         .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes,
         .device = device};
     TN_TRY(TN_PLUGIN_CALL(c->plugin, PJRT_Client_BufferFromHostBuffer, &args));
-    tn_status *s = tn_event_wait(c, args.done_with_host_buffer);
-    if (s) tn_buffer_destroy(c, args.buffer);
+    tn_status *s = tn_host_event_wait(c, args.done_with_host_buffer);
+    if (s) tn_host_buffer_destroy(c, args.buffer);
     else *out = args.buffer;
     return s;
 }
@@ -34,7 +34,7 @@ static PJRT_Buffer_MemoryLayout row_major(size_t rank, int64_t *order)
     return layout;
 }
 
-tn_status *tn_buffer_to_array(tn_client *c, PJRT_Buffer *buffer, tn_array *out)
+tn_status *tn_host_buffer_to_array(tn_host_client *c, PJRT_Buffer *buffer, tn_array *out)
 {
     PJRT_Buffer_ElementType_Args type = {.struct_size = PJRT_Buffer_ElementType_Args_STRUCT_SIZE,
                                          .buffer = buffer};
@@ -56,14 +56,14 @@ tn_status *tn_buffer_to_array(tn_client *c, PJRT_Buffer *buffer, tn_array *out)
                                           .dst = a.data,
                                           .dst_size = a.size};
     tn_status *s = TN_PLUGIN_CALL(c->plugin, PJRT_Buffer_ToHostBuffer, &args);
-    if (!s) s = tn_event_wait(c, args.event);
+    if (!s) s = tn_host_event_wait(c, args.event);
     free(order);
     if (s) tn_array_free(&a);
     else *out = a;
     return s;
 }
 
-void tn_buffer_destroy(tn_client *c, PJRT_Buffer *buffer)
+void tn_host_buffer_destroy(tn_host_client *c, PJRT_Buffer *buffer)
 {
     if (!buffer) return;
     PJRT_Buffer_Destroy_Args args = {.struct_size = PJRT_Buffer_Destroy_Args_STRUCT_SIZE,

@@ -33,7 +33,7 @@ static tn_status *parse_option(const char *text, PJRT_NamedValue *out)
     return NULL;
 }
 
-static tn_status *create(tn_client *c, const char *const *options, size_t n)
+static tn_status *create(tn_host_client *c, const char *const *options, size_t n)
 {
     PJRT_NamedValue *values = calloc(n + 1, sizeof *values);
     if (!values) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
@@ -56,21 +56,22 @@ static tn_status *create(tn_client *c, const char *const *options, size_t n)
     return NULL;
 }
 
-tn_status *tn_client_create(tn_plugin *p, const char *const *options, size_t n, tn_client **out)
+tn_status *tn_host_client_create(tn_plugin *p, const char *const *options, size_t n,
+                                 tn_host_client **out)
 {
-    tn_client *c = calloc(1, sizeof *c);
+    tn_host_client *c = calloc(1, sizeof *c);
     if (!c) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
     c->plugin = p;
     tn_status *s = create(c, options, n);
     if (s) {
-        tn_client_destroy(c);
+        tn_host_client_destroy(c);
         return s;
     }
     *out = c;
     return NULL;
 }
 
-void tn_client_destroy(tn_client *c)
+void tn_host_client_destroy(tn_host_client *c)
 {
     if (!c) return;
     if (c->client) {
@@ -81,20 +82,20 @@ void tn_client_destroy(tn_client *c)
     free(c);
 }
 
-PJRT_Client *tn_client_handle(const tn_client *c)
+PJRT_Client *tn_host_client_handle(const tn_host_client *c)
 {
     return c->client;
 }
-size_t tn_client_device_count(const tn_client *c)
+size_t tn_host_client_device_count(const tn_host_client *c)
 {
     return c->n_devices;
 }
-PJRT_Device *tn_client_device(const tn_client *c, size_t i)
+PJRT_Device *tn_host_client_device(const tn_host_client *c, size_t i)
 {
     return c->devices[i];
 }
 
-tn_status *tn_event_wait(tn_client *c, PJRT_Event *event)
+tn_status *tn_host_event_wait(tn_host_client *c, PJRT_Event *event)
 {
     if (!event) return NULL;
     PJRT_Event_Await_Args await = {.struct_size = PJRT_Event_Await_Args_STRUCT_SIZE,

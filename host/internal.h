@@ -5,7 +5,7 @@
 
 #include "tenon/host.h"
 
-struct tn_client {
+struct tn_host_client {
     tn_plugin *plugin;
     PJRT_Client *client;
     PJRT_Device *const *devices; /* the client's */

@@ -5,8 +5,8 @@
 
 #include "host/internal.h"
 
-struct tn_program {
-    tn_client *client;
+struct tn_host_program {
+    tn_host_client *client;
     PJRT_LoadedExecutable *executable;
     size_t n_devices, n_outputs;
     PJRT_Device *const *devices; /* the executable's */
@@ -40,7 +40,7 @@ static size_t encode_options(unsigned char out[64], int replicas, int partitions
     return n + 2;
 }
 
-static tn_status *compile(tn_program *p, const void *code, size_t size, const char *format,
+static tn_status *compile(tn_host_program *p, const void *code, size_t size, const char *format,
                           int replicas, int partitions)
 {
     tn_plugin *plugin = p->client->plugin;
@@ -80,19 +80,20 @@ static tn_status *compile(tn_program *p, const void *code, size_t size, const ch
     return s;
 }
 
-tn_status *tn_program_compile(tn_client *c, const void *code, size_t size, const char *format,
-                              int replicas, int partitions, tn_program **out)
+tn_status *tn_host_program_compile(tn_host_client *c, const void *code, size_t size,
+                                   const char *format, int replicas, int partitions,
+                                   tn_host_program **out)
 {
-    tn_program *p = calloc(1, sizeof *p);
+    tn_host_program *p = calloc(1, sizeof *p);
     if (!p) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
     p->client = c;
     tn_status *s = compile(p, code, size, format, replicas, partitions);
-    if (s) tn_program_free(p);
+    if (s) tn_host_program_free(p);
     else *out = p;
     return s;
 }
 
-void tn_program_free(tn_program *p)
+void tn_host_program_free(tn_host_program *p)
 {
     if (!p) return;
     if (p->executable) {
@@ -104,15 +105,15 @@ void tn_program_free(tn_program *p)
     free(p);
 }
 
-size_t tn_program_output_count(const tn_program *p)
+size_t tn_host_program_output_count(const tn_host_program *p)
 {
     return p->n_outputs;
 }
-size_t tn_program_device_count(const tn_program *p)
+size_t tn_host_program_device_count(const tn_host_program *p)
 {
     return p->n_devices;
 }
-PJRT_LoadedExecutable *tn_program_handle(const tn_program *p)
+PJRT_LoadedExecutable *tn_host_program_handle(const tn_host_program *p)
 {
     return p->executable;
 }
@@ -133,10 +134,12 @@ typedef struct {
     PJRT_Event **events;
 } launch;
 
-static void end_launch(tn_client *c, launch *l)
+static void end_launch(tn_host_client *c, launch *l)
 {
-    for (size_t i = 0; l->in && i < l->n_devices * l->n_in; i++) tn_buffer_destroy(c, l->in[i]);
-    for (size_t i = 0; l->out && i < l->n_devices * l->n_out; i++) tn_buffer_destroy(c, l->out[i]);
+    for (size_t i = 0; l->in && i < l->n_devices * l->n_in; i++)
+        tn_host_buffer_destroy(c, l->in[i]);
+    for (size_t i = 0; l->out && i < l->n_devices * l->n_out; i++)
+        tn_host_buffer_destroy(c, l->out[i]);
     free(l->in);
     free(l->out);
     free(l->in_rows);
@@ -144,7 +147,7 @@ static void end_launch(tn_client *c, launch *l)
     free(l->events);
 }
 
-static tn_status *prepare(tn_program *p, const tn_array *inputs, size_t n_inputs, launch *l)
+static tn_status *prepare(tn_host_program *p, const tn_array *inputs, size_t n_inputs, launch *l)
 {
     *l = (launch){.n_devices = p->n_devices, .n_in = n_inputs, .n_out = p->n_outputs};
     l->in = calloc(l->n_devices * l->n_in + 1, sizeof *l->in);
@@ -159,14 +162,14 @@ static tn_status *prepare(tn_program *p, const tn_array *inputs, size_t n_inputs
         l->out_rows[d] = l->out + d * l->n_out;
         for (size_t i = 0; i < n_inputs; i++) {
             size_t k = d * n_inputs + i;
-            TN_ANNOTATE(tn_buffer_from_array(p->client, p->devices[d], &inputs[k], &l->in[k]),
+            TN_ANNOTATE(tn_host_buffer_from_array(p->client, p->devices[d], &inputs[k], &l->in[k]),
                         "input %zu", i);
         }
     }
     return NULL;
 }
 
-static tn_status *launch_and_wait(tn_program *p, launch *l, uint64_t *ns)
+static tn_status *launch_and_wait(tn_host_program *p, launch *l, uint64_t *ns)
 {
     PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE,
                                    .call_location = ""};
@@ -183,7 +186,7 @@ static tn_status *launch_and_wait(tn_program *p, launch *l, uint64_t *ns)
     TN_TRY(TN_PLUGIN_CALL(p->client->plugin, PJRT_LoadedExecutable_Execute, &args));
     tn_status *first = NULL;
     for (size_t d = 0; d < l->n_devices; d++) {
-        tn_status *s = tn_event_wait(p->client, l->events[d]);
+        tn_status *s = tn_host_event_wait(p->client, l->events[d]);
         if (first) tn_status_free(s);
         else first = s;
     }
@@ -191,15 +194,15 @@ static tn_status *launch_and_wait(tn_program *p, launch *l, uint64_t *ns)
     return first;
 }
 
-tn_status *tn_program_run(tn_program *p, const tn_array *inputs, size_t n_inputs, tn_array *outputs,
-                          uint64_t *ns)
+tn_status *tn_host_program_run(tn_host_program *p, const tn_array *inputs, size_t n_inputs,
+                               tn_array *outputs, uint64_t *ns)
 {
     launch l;
     tn_status *s = prepare(p, inputs, n_inputs, &l);
     if (!s) s = launch_and_wait(p, &l, ns);
     size_t n = l.n_devices * l.n_out, done = 0;
     for (; done < n && !s; done++) {
-        s = tn_buffer_to_array(p->client, l.out[done], &outputs[done]);
+        s = tn_host_buffer_to_array(p->client, l.out[done], &outputs[done]);
         if (s) break;
     }
     if (s)

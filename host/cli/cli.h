@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.h - the `tenon` command: one file a subcommand. */
+#ifndef TN_HOST_CLI_CLI_H
+#define TN_HOST_CLI_CLI_H
+
+#include "tenon/host.h"
+
+/* Options that every subcommand takes: --option name=value goes to the client. */
+typedef struct {
+    const char *options[32];
+    size_t n_options;
+} tn_cli_client;
+
+/* Takes "--option X" at argv[*i] if it stands there. */
+bool tn_cli_take_option(tn_cli_client *c, int argc, char **argv, int *i);
+
+/* A subcommand prints to stdout and returns its exit code; an error that it could not handle goes
+ * to *error. */
+typedef int tn_cli_command(int argc, char **argv, tn_status **error);
+tn_cli_command tn_cli_info, tn_cli_run;
+
+extern const char tn_cli_info_help[], tn_cli_run_help[];
+
+#endif

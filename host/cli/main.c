@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenon - look at and use any PJRT plugin from the shell. */
+#include <stdio.h>
+#include <string.h>
+
+#include "host/cli/cli.h"
+
+static const struct {
+    const char *name, *line, *help;
+    tn_cli_command *run;
+} commands[] = {
+    {"info", "what a plugin is: version, attributes, extensions, devices, memories",
+     tn_cli_info_help, tn_cli_info},
+    {"run", "compiles a program on a plugin and runs it on npy files", tn_cli_run_help, tn_cli_run},
+};
+
+#define COUNT (sizeof commands / sizeof *commands)
+
+bool tn_cli_take_option(tn_cli_client *c, int argc, char **argv, int *i)
+{
+    if (strcmp(argv[*i], "--option") || *i + 1 >= argc || c->n_options == 32) return false;
+    c->options[c->n_options++] = argv[++*i];
+    return true;
+}
+
+static int usage(FILE *to)
+{
+    fputs("usage: tenon COMMAND PLUGIN [...]\n\n", to);
+    for (size_t i = 0; i < COUNT; i++)
+        fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].line);
+    fputs("\n'tenon COMMAND --help' tells more. PLUGIN is the path of a shared library that "
+          "exports GetPjrtApi.\n",
+          to);
+    return to == stdout ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) return usage(stderr);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) return usage(stdout);
+    if (!strcmp(argv[1], "--version")) return puts("tenon " TN_VERSION) < 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        if (strcmp(argv[1], commands[i].name)) continue;
+        if (argc < 3 || !strcmp(argv[2], "--help")) {
+            fputs(commands[i].help, argc < 3 ? stderr : stdout);
+            return argc < 3 ? 2 : 0;
+        }
+        tn_status *error = NULL;
+        int code = commands[i].run(argc - 2, argv + 2, &error);
+        if (!error) return code;
+        fprintf(stderr, "tenon %s: %s: %s\n", argv[1], tn_code_name(tn_status_code(error)),
+                tn_status_message(error));
+        tn_status_free(error);
+        return 1;
+    }
+    fprintf(stderr, "tenon: there is no command '%s'\n", argv[1]);
+    return usage(stderr);
+}
