@@ -80,7 +80,6 @@ static void print_slots(const tn_plugin *p)
 #undef X
     if (missing) printf(" (%zu of %zu)\n", missing, total);
     else printf("missing slots: none of %zu\n", total);
-           missing ? missing : total, total);
 }
 
 static tn_status *print_plugin(tn_plugin *p)
