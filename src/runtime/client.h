@@ -11,7 +11,7 @@
 
 #include "runtime/device.h"
 #include "runtime/memory.h"
-#include "runtime/named_value.h"
+#include "base/named_value.h"
 #include "runtime/topology.h"
 
 typedef struct tn_client tn_client;

@@ -10,7 +10,7 @@
 #include "runtime/event.h"
 #include "runtime/execute.h"
 #include "runtime/memory.h"
-#include "runtime/named_value.h"
+#include "base/named_value.h"
 #include "runtime/topology.h"
 #include "runtime/transfer.h"
 #include "runtime/transfer_manager.h"

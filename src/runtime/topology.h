@@ -5,7 +5,7 @@
 #ifndef TN_RUNTIME_TOPOLOGY_H
 #define TN_RUNTIME_TOPOLOGY_H
 
-#include "runtime/named_value.h"
+#include "base/named_value.h"
 #include "tenon/status.h"
 
 typedef struct tn_topology tn_topology;

@@ -8,7 +8,7 @@
 #ifndef TN_RUNTIME_TRANSFER_MANAGER_H
 #define TN_RUNTIME_TRANSFER_MANAGER_H
 
-#include "runtime/named_value.h"
+#include "base/named_value.h"
 #include "runtime/transfer.h"
 
 typedef struct tn_transfer_manager tn_transfer_manager;

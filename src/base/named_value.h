@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* named_value.h - options that come in and attributes that go out. Plain data. */
-#ifndef TN_RUNTIME_NAMED_VALUE_H
-#define TN_RUNTIME_NAMED_VALUE_H
+#ifndef TN_BASE_NAMED_VALUE_H
+#define TN_BASE_NAMED_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
