@@ -36,6 +36,8 @@ missing_for()
         lacks_tool ninja && echo ninja-build
         lacks_tool pkg-config && echo pkg-config
         lacks_module cmocka && echo libcmocka-dev
+        lacks_module libcjson && echo libcjson-dev
+        lacks_module libzip && echo libzip-dev
         ;;
     venv) "$PYTHON" -c 'import venv, ensurepip' 2>/dev/null || echo python3 python3-venv ;;
     sanitize)

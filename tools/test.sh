@@ -105,7 +105,8 @@ cases()
     elif [ ! -d "$SHARED/stablehlo" ]; then
         skip cases stablehlo "no $SHARED/stablehlo"
     else
-        step cases stablehlo log 1500 "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$SHARED/stablehlo"
+        step cases stablehlo log 1500 "$PYTHON" tools/cases.py test/stablehlo/fails.txt \
+            "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$SHARED/stablehlo"
     fi
 }
 

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TREE = {
     "include/tenon/status.h": "",
     "include/tenon/pjrt.h": "typedef struct PJRT_Api PJRT_Api;\n",
+    "include/tenon/host.h": '#include "tenon/pjrt.h"\nPJRT_Api *tn_plugin_api(void);\n',
     "src/base/arena.h": '#include "tenon/status.h"\n',
     "src/ir/op.h": '#include "base/arena.h"\n#include <stdint.h>\n',
     "src/ops/reduce.c": '#include "reduce.h"\n#include "ir/op.h"\n/* like a PJRT_Buffer */ char *s = "PJRT_X";\n',
@@ -45,7 +46,7 @@ def test_a_good_tree_passes(tmp_path):
     ("examples/a.c", '#include "base/arena.h"\n', "examples may not include src/base/arena.h"),
     ("src/runtime/api.c", '#include <tenon/pjrt.h>\n\nvoid f(PJRT_Buffer *b);\n',
      "src/runtime/api.c:3: src/runtime names PJRT_Buffer"),
-    ("include/tenon/host.h", "struct PJRT_Api;\n", "include/tenon names PJRT_Api"),
+    ("include/tenon/driver.h", "struct PJRT_Api;\n", "include/tenon names PJRT_Api"),
     ("src/ops/lost.c", '#include "gone.h"\n', 'src/ops/lost.c:1: "gone.h" is no file of the tree'),
     ("src/new/x.c", "", "folder src/new has no place in the order"),
 ])
