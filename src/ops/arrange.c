@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transpose, reverse, concatenate. */
+#include "ops/access.h"
+#include "ops/behaviours.h"
+#include "ops/infer.h"
+#include "ops/strided.h"
+
+tn_status *tn_infer_transpose(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    TN_TRY(tn_check_tensor(op, 0));
+    const tn_type *t = tn_operand_type(op, 0);
+    tn_ints p;
+    TN_TRY(tn_check_dims(op, TN_ATTR_permutation, t->rank, false, &p));
+    TN_TRY(tn_check_count(op, "size of permutation", t->rank, p.n));
+    int64_t *dims = TN_NEW_ARRAY(a, int64_t, t->rank);
+    for (uint32_t i = 0; i < t->rank; i++) dims[i] = t->dims[p.v[i]];
+    out[0] = tn_type_like(a, t, t->rank, dims);
+    const tn_quantization *from = t->quantization, *to = tn_result_type(op, 0)->quantization;
+    if (from && to && from->axis >= 0 &&
+        (to->axis < 0 || to->axis >= p.n || p.v[to->axis] != from->axis))
+        return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                           "dimension %" PRId64
+                           " of the operand is quantized, but dimension %" PRId64 " of the result",
+                           from->axis, to->axis);
+    return NULL;
+}
+
+tn_status *tn_eval_transpose(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
+                             tn_tensor *results)
+{
+    const tn_type *from = operands[0].type, *to = results[0].type;
+    if (tn_is_empty(to)) return NULL;
+    uint32_t n;
+    const int64_t *p = tn_op_ints(op, TN_ATTR_permutation, &n);
+    tn_strided s;
+    tn_strided_init(&s);
+    for (uint32_t i = 0; i < n; i++)
+        tn_strided_push(&s, to->dims[i], tn_stride(to, i), tn_stride(from, (uint32_t)p[i]));
+    tn_strided_run(&s, (size_t)tn_width(to), results[0].data, operands[0].data, ctx->pool);
+    return NULL;
+}
+
+tn_status *tn_infer_reverse(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    TN_TRY(tn_check_tensor(op, 0));
+    const tn_type *t = tn_operand_type(op, 0);
+    tn_ints dims;
+    TN_TRY(tn_check_dims(op, TN_ATTR_dimensions, t->rank, false, &dims));
+    out[0] = t;
+    return NULL;
+}
+
+tn_status *tn_eval_reverse(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
+                           tn_tensor *results)
+{
+    const tn_type *t = results[0].type;
+    if (tn_is_empty(t)) return NULL;
+    tn_ints dims;
+    dims.v = tn_op_ints(op, TN_ATTR_dimensions, &dims.n);
+    const char *src = operands[0].data;
+    tn_strided s;
+    tn_strided_init(&s);
+    for (uint32_t i = 0; i < t->rank; i++) {
+        int64_t step = tn_stride(t, i);
+        bool back = tn_ints_have(dims, i);
+        if (back) src += (t->dims[i] - 1) * step;
+        tn_strided_push(&s, t->dims[i], step, back ? -step : step);
+    }
+    tn_strided_run(&s, (size_t)tn_width(t), results[0].data, src, ctx->pool);
+    return NULL;
+}
+
+tn_status *tn_infer_concatenate(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    if (!op->n_operands) return TN_OP_ERROR(INVALID_ARGUMENT, op, "expected operands, got none");
+    TN_TRY(tn_check_tensor(op, 0));
+    const tn_type *first = tn_operand_type(op, 0);
+    int64_t d;
+    TN_TRY(tn_check_dim(op, TN_ATTR_dimension, first->rank, &d));
+    int64_t *dims = tn_dup(a, first->dims, first->rank * sizeof *dims);
+    for (uint32_t i = 1; i < op->n_operands; i++) {
+        TN_TRY(tn_check_rank(op, i, first->rank));
+        TN_TRY(tn_check_same_element(op, 0, i));
+        const tn_type *t = tn_operand_type(op, i);
+        for (uint32_t j = 0; j < first->rank; j++) {
+            if (j == d) continue;
+            if (!tn_dims_agree(first->dims[j], t->dims[j]))
+                return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                                   "dimension %u of operand %u should be %" PRId64
+                                   " as that of operand 0 and is %" PRId64,
+                                   j, i, first->dims[j], t->dims[j]);
+            if (dims[j] == TN_DYNAMIC) dims[j] = t->dims[j];
+        }
+        if (dims[d] == TN_DYNAMIC || t->dims[d] == TN_DYNAMIC) dims[d] = TN_DYNAMIC;
+        else if (__builtin_add_overflow(dims[d], t->dims[d], &dims[d]))
+            return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                               "dimension %" PRId64 " of the result overflows", d);
+    }
+    out[0] = tn_type_like(a, first, first->rank, dims);
+    return NULL;
+}
+
+tn_status *tn_eval_concatenate(const tn_op *op, const tn_eval_context *ctx,
+                               const tn_tensor *operands, tn_tensor *results)
+{
+    const tn_type *to = results[0].type;
+    if (tn_is_empty(to)) return NULL;
+    uint32_t d = (uint32_t)tn_op_int(op, TN_ATTR_dimension, 0);
+    int64_t w = tn_width(to), run = tn_step(to, d), row = run * to->dims[d];
+    int64_t rows = tn_type_elements(to) / row, at = 0;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const tn_type *from = operands[i].type;
+        int64_t part = from->dims[d] * run;
+        if (!part) continue;
+        if (at + part > row || tn_type_elements(from) != rows * part)
+            return TN_OP_ERROR(INVALID_ARGUMENT, op, "operand %u, %s, doesn't fit in %s", i,
+                               TN_TYPE_IN_MESSAGE(from), TN_TYPE_IN_MESSAGE(to));
+        tn_strided s;
+        tn_strided_init(&s);
+        tn_strided_push(&s, rows, row * w, part * w);
+        tn_strided_push(&s, part, w, w);
+        tn_strided_run(&s, (size_t)w, (char *)results[0].data + at * w, operands[i].data,
+                       ctx->pool);
+        at += part;
+    }
+    return NULL;
+}

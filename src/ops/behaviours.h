@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* behaviours.h - every inference and evaluation function that ops.def names, for those who define
+ * one or call one for a part of their own work. Callers go through tn_op_behaviours otherwise. */
+#ifndef TN_OPS_BEHAVIOURS_H
+#define TN_OPS_BEHAVIOURS_H
+
+#include "ops/ops.h"
+
+/* The table names some functions more than once; repeated declarations are one. Weak references
+ * are table.c's alone. */
+#define TN_OP(name, text, operands, results, regions, attrs, traits, infer, eval)                  \
+    tn_status *tn_infer_##infer(const tn_op *, tn_arena *, const tn_type **);                      \
+    tn_status *tn_eval_##eval(const tn_op *, const tn_eval_context *, const tn_tensor *,           \
+                              tn_tensor *);
+#include "ir/ops.def"
+#undef TN_OP
+
+/* Does a part of `op`'s work with the evaluator of another kind, one that reads no attributes. */
+static inline tn_status *tn_eval_as(tn_op_kind kind, const tn_op *op, const tn_eval_context *ctx,
+                                    const tn_tensor *operands, tn_tensor *results)
+{
+    tn_eval_fn eval = tn_op_behaviours[kind].eval;
+    if (eval) return eval(op, ctx, operands, results);
+    return TN_OP_ERROR(UNIMPLEMENTED, op, "%s has no evaluator", tn_op_infos[kind].text);
+}
+
+#endif
