@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* entry.h - how calls come in: one rule for structs of any size.
+ *
+ * A caller built with an older or a newer header gives structs that end earlier or later than ours.
+ * Each call goes through an entry that copies what both know into a struct of our size, the rest
+ * being 0, calls the implementation with that, and on success copies back, from the first out field
+ * on, what both know. So an implementation
+ *   - reads and writes every field of its args freely and never looks at struct_size;
+ *   - finds 0 in fields that the caller does not have, which must mean the old behaviour;
+ *   - writes every out field before it returns NULL; what it writes before an error is lost.
+ * A caller whose struct lacks a field that was there from the start gets INVALID_ARGUMENT.
+ * Structs inside of args are the implementation's to take, with TN_PJRT_TAKE. */
+#ifndef TN_PJRT_ENTRY_H
+#define TN_PJRT_ENTRY_H
+
+#include <string.h>
+
+#include "pjrt/error.h"
+#include "tenon/pjrt.h"
+
+/* The implementations: tn_pjrt_Client_Create(PJRT_Client_Create_Args *) and so on, one file of
+ * src/pjrt for each kind of object. Those of Error_Destroy and Error_Message return NULL. */
+#define IN(returns, implemented, name, ...)  PJRT_Error *tn_pjrt_##name(PJRT_##name##_Args *args);
+#define OUT(returns, implemented, name, ...) PJRT_Error *tn_pjrt_##name(PJRT_##name##_Args *args);
+#include "pjrt/slots.def"
+
+/* What slots.def says of one call. */
+typedef struct {
+    const char *name;          /* "PJRT_Client_Create" */
+    size_t least, struct_size; /* bytes of args that a caller must have, that we know */
+    size_t first_out;          /* byte from which they are written; struct_size: never */
+    bool implemented;
+} tn_pjrt_slot;
+
+extern const tn_pjrt_slot tn_pjrt_slots[]; /* in the order of PJRT_Api */
+extern const size_t tn_pjrt_slot_count;    /* 138 */
+
+/* The table that GetPjrtApi gives; lives with the process. */
+const PJRT_Api *tn_pjrt_api(void);
+
+/* Copies *src, a struct of the caller's that starts with its struct_size, into *local as above.
+ * INVALID_ARGUMENT if src is NULL or ends before its field `required`:
+ *     PJRT_ExecuteOptions options;
+ *     TN_PJRT_TRY(TN_PJRT_TAKE(PJRT_ExecuteOptions, launch_id, args->options, &options)); */
+#define TN_PJRT_TAKE(type, required, src, local) TN_PJRT_TAKE_AT(type, required, src, 0, local)
+
+/* The same for element i of an array, whose elements lie as far apart as the caller made them. */
+#define TN_PJRT_TAKE_AT(type, required, array, i, local)                                           \
+    tn_pjrt_take((1 ? (array) : (const type *)0), i, PJRT_STRUCT_SIZE(type, required),             \
+                 type##_STRUCT_SIZE, (1 ? (local) : (type *)0), #type)
+
+tn_status *tn_pjrt_take(const void *array, size_t i, size_t least, size_t ours, void *local,
+                        const char *type) TN_MUST_USE;
+
+/* The entry of one call, for api.c and for the tables of extensions: defines
+ *     static PJRT_Error *entry_<name>(<name>_Args *args)
+ * `name` has its PJRT_ prefix; `implementation` takes the same args. */
+#define TN_PJRT_ENTRY_IN(name, implementation, required)                                           \
+    static PJRT_Error *entry_##name(name##_Args *args)                                             \
+    {                                                                                              \
+        TN_PJRT_COME_IN(name, required)                                                            \
+        return implementation(&local);                                                             \
+    }
+
+#define TN_PJRT_ENTRY_OUT(name, implementation, required, first_out)                               \
+    static PJRT_Error *entry_##name(name##_Args *args)                                             \
+    {                                                                                              \
+        enum { FIRST = offsetof(name##_Args, first_out) };                                         \
+        TN_PJRT_COME_IN(name, required)                                                            \
+        _Static_assert((int)FIRST < (int)LEAST, "the first out field lies beyond the required");   \
+        PJRT_Error *error = implementation(&local);                                                \
+        if (error) return error;                                                                   \
+        if (size == OURS) memcpy((char *)args + FIRST, (char *)&local + FIRST, OURS - FIRST);      \
+        else memcpy((char *)args + FIRST, (char *)&local + FIRST, size - FIRST);                   \
+        return NULL;                                                                               \
+    }
+
+/* The copy of a caller's whole struct has a size that the compiler knows: a few moves. */
+#define TN_PJRT_COME_IN(name, required)                                                            \
+    enum { OURS = name##_Args_STRUCT_SIZE, LEAST = PJRT_STRUCT_SIZE(name##_Args, required) };      \
+    if (__builtin_expect(!args || args->struct_size < LEAST, 0))                                   \
+        return tn_pjrt_refuse(#name, LEAST, args ? args->struct_size : 0);                         \
+    name##_Args local;                                                                             \
+    size_t size = args->struct_size;                                                               \
+    if (__builtin_expect(size >= OURS, 1)) {                                                       \
+        size = OURS;                                                                               \
+        memcpy(&local, args, OURS);                                                                \
+    } else {                                                                                       \
+        memset(&local, 0, sizeof local);                                                           \
+        memcpy(&local, args, size);                                                                \
+    }                                                                                              \
+    local.struct_size = OURS;
+
+PJRT_Error *tn_pjrt_refuse(const char *call, size_t least, size_t got) TN_MUST_USE;
+
+#endif
