@@ -270,7 +270,7 @@ static tn_status *run_region(const tn_region *r, const tn_eval_context *ctx, fra
             continue;
         }
         for (uint32_t i = 0; i < op->n_operands; i++) {
-            tn_tensor v;
+            tn_tensor v = {0};
             TN_TRY(operand_tensor(f, op, i, &v));
             size_t bytes = tn_type_bytes(v.type);
             if (bytes) memcpy(results[i].data, v.data, bytes);
