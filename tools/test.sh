@@ -18,7 +18,7 @@ PY=$PWD/$BUILD/venv/bin/python
 rm -rf "$RESULTS"
 mkdir -p "$RESULTS"
 
-# step KIND NAME FILE SECONDS COMMAND...: runs it and takes the counts from FILE (see count.py).
+# step KIND NAME FILE SECONDS COMMAND...: runs it, takes the counts from FILE (see count.py), returns its status.
 step()
 {
     local kind=$1 name=$2 file=$3 limit=$4 log=$RESULTS/$1.$2.log rc=0 start=$SECONDS
@@ -33,6 +33,7 @@ step()
     printf '%-9s %-24s %4d s  ' "$kind" "$name" $((SECONDS - start))
     "$PYTHON" tools/count.py --step "$name" "$rc" "$file"
     [ "$rc" -eq 0 ] || tail -n 40 "$log" | sed 's/^/    /'
+    return "$rc"
 }
 
 skip()
@@ -63,7 +64,7 @@ sanitized() # KIND FLAGS
     if [ ! -f "$dir/build.ninja" ]; then
         CC=clang-19 tools/quiet.sh meson setup "$dir" -Db_sanitize="$2" -Db_lundef=false || return
     fi
-    step "$1" build exit 1500 ninja -C "$dir" --quiet
+    step "$1" build exit 1500 ninja -C "$dir" --quiet || return
     ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
         TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 meson_tests "$1" "$dir"
 }

@@ -84,7 +84,7 @@ static void add_archive(const settings *s, const char *path, case_list *list)
 {
     int error;
     zip_t *z = zip_open(path, ZIP_RDONLY, &error);
-    char *manifest;
+    char *manifest = NULL;
     size_t size;
     tn_status *st =
         z ? read_entry(z, "manifest.jsonl", &manifest, &size) : TN_ERROR(NOT_FOUND, "no zip");
