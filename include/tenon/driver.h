@@ -105,13 +105,14 @@ struct tn_kit {
     uint32_t abi, size;
 
     /* Makes an error; `file` is a string literal. Use TN_KIT_FAIL. */
-    tn_status *(*error)(tn_code code, const char *file, int line, const char *fmt, ...)TN_PRINTF(4,
-                                                                                                 5);
-    void (*free_error)(
-        tn_status *s); /* for errors of the kit that aren't passed on; NULL is fine */
+    tn_status *(*error)(tn_code code, const char *file, int line, const char *fmt, ...);
+    /* Another reference to an error; NULL stays NULL. */
+    tn_status *(*copy_error)(const tn_status *s);
+    /* Ends a reference that is not passed on; NULL is fine. */
+    void (*free_error)(tn_status *s);
 
     /* A line of the log; nothing is written unless TN_LOG asks for it. */
-    void (*log)(const tn_kit *, tn_kit_level level, const char *fmt, ...) TN_PRINTF(3, 4);
+    void (*log)(const tn_kit *, tn_kit_level level, const char *fmt, ...);
 
     /* The value of an option in the driver's table, or `fallback` if the user gave none. Text lives
      * as long as the kit. */
