@@ -2,12 +2,13 @@
 /* entry.h - how calls come in: one rule for structs of any size.
  *
  * A caller built with an older or a newer header gives structs that end earlier or later than ours.
- * Each call goes through an entry that copies what both know into a struct of our size, the rest
- * being 0, calls the implementation with that, and on success copies back, from the first out field
- * on, what both know. So an implementation
- *   - reads and writes every field of its args freely and never looks at struct_size;
+ * Each call goes through an entry. Args that have all our fields go straight to the implementation.
+ * Shorter ones are copied into a struct of our size, the rest being 0, and on success what the
+ * caller knows is copied back, from the first out field on. So an implementation
+ *   - reads every field of its args freely and never looks at struct_size;
  *   - finds 0 in fields that the caller does not have, which must mean the old behaviour;
- *   - writes every out field before it returns NULL; what it writes before an error is lost.
+ *   - writes out fields only, field by field, all of them before it returns NULL; what it writes
+ *     before an error must not matter.
  * A caller whose struct lacks a field that was there from the start gets INVALID_ARGUMENT.
  * Structs inside of args are the implementation's to take, with TN_PJRT_TAKE. */
 #ifndef TN_PJRT_ENTRY_H
@@ -54,11 +55,12 @@ tn_status *tn_pjrt_take(const void *array, size_t i, size_t least, size_t ours, 
 
 /* The entry of one call, for api.c and for the tables of extensions: defines
  *     static PJRT_Error *entry_<name>(<name>_Args *args)
- * `name` has its PJRT_ prefix; `implementation` takes the same args. */
+ * `name` has its PJRT_ prefix; `implementation` takes the same args. A call with args of our size
+ * costs a comparison more than a direct one. */
 #define TN_PJRT_ENTRY_IN(name, implementation, required)                                           \
     static PJRT_Error *entry_##name(name##_Args *args)                                             \
     {                                                                                              \
-        TN_PJRT_COME_IN(name, required)                                                            \
+        TN_PJRT_COME_IN(name, implementation, required)                                            \
         return implementation(&local);                                                             \
     }
 
@@ -66,29 +68,21 @@ tn_status *tn_pjrt_take(const void *array, size_t i, size_t least, size_t ours, 
     static PJRT_Error *entry_##name(name##_Args *args)                                             \
     {                                                                                              \
         enum { FIRST = offsetof(name##_Args, first_out) };                                         \
-        TN_PJRT_COME_IN(name, required)                                                            \
+        TN_PJRT_COME_IN(name, implementation, required)                                            \
         _Static_assert((int)FIRST < (int)LEAST, "the first out field lies beyond the required");   \
         PJRT_Error *error = implementation(&local);                                                \
-        if (error) return error;                                                                   \
-        if (size == OURS) memcpy((char *)args + FIRST, (char *)&local + FIRST, OURS - FIRST);      \
-        else memcpy((char *)args + FIRST, (char *)&local + FIRST, size - FIRST);                   \
-        return NULL;                                                                               \
+        if (!error) memcpy((char *)args + FIRST, (char *)&local + FIRST, size - FIRST);            \
+        return error;                                                                              \
     }
 
-/* The copy of a caller's whole struct has a size that the compiler knows: a few moves. */
-#define TN_PJRT_COME_IN(name, required)                                                            \
+#define TN_PJRT_COME_IN(name, implementation, required)                                            \
     enum { OURS = name##_Args_STRUCT_SIZE, LEAST = PJRT_STRUCT_SIZE(name##_Args, required) };      \
-    if (__builtin_expect(!args || args->struct_size < LEAST, 0))                                   \
-        return tn_pjrt_refuse(#name, LEAST, args ? args->struct_size : 0);                         \
+    const size_t size = args ? args->struct_size : 0;                                              \
+    if (__builtin_expect(size >= OURS, 1)) return implementation(args);                            \
+    if (size < LEAST) return tn_pjrt_refuse(#name, LEAST, size);                                   \
     name##_Args local;                                                                             \
-    size_t size = args->struct_size;                                                               \
-    if (__builtin_expect(size >= OURS, 1)) {                                                       \
-        size = OURS;                                                                               \
-        memcpy(&local, args, OURS);                                                                \
-    } else {                                                                                       \
-        memset(&local, 0, sizeof local);                                                           \
-        memcpy(&local, args, size);                                                                \
-    }                                                                                              \
+    memset(&local, 0, sizeof local);                                                               \
+    memcpy(&local, args, size);                                                                    \
     local.struct_size = OURS;
 
 PJRT_Error *tn_pjrt_refuse(const char *call, size_t least, size_t got) TN_MUST_USE;
