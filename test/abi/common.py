@@ -18,7 +18,7 @@ def skip(why):
 
 
 def python_with(module):
-    """A Python that can import `module`: $TENON_PYTHON if set, else this one or the build's venv."""
+    """A Python that can import `module`: $TENON_PYTHON, or else this one or the venv's."""
     named = os.environ.get("TENON_PYTHON")
     pythons = [named] if named else [sys.executable, os.path.join(ROOT, "build/venv/bin/python")]
     for python in pythons:

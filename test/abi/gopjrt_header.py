@@ -46,8 +46,8 @@ def main(cc):
     theirs = common.uncommented(os.path.join(folder, "pjrt_c_api.h"))
     structs = {name: list(fields_of(body)) for name, body in
                re.findall(r"struct (PJRT_\w+) \{(.*?)\n\}", theirs, flags=re.S)}
-    enums = re.findall(r"^\s*(PJRT_\w+?_[A-Za-z0-9_]+)(?: = \d+)?,?\s*$",
-                       "".join(re.findall(r"typedef enum \{(.*?)\}", theirs, flags=re.S)), flags=re.M)
+    bodies = "".join(re.findall(r"typedef enum \{(.*?)\}", theirs, flags=re.S))
+    enums = re.findall(r"^\s*(PJRT_\w+_\w+)(?: = \d+)?,?\s*$", bodies, flags=re.M)
 
     lines = []
     for name, fields in structs.items():
@@ -65,7 +65,8 @@ def main(cc):
     got = common.run_c(cc, '#include "tenon/pjrt.h"\n' + program, [common.INCLUDE]).splitlines()
     wrong = [f"{g}, upstream: {w}" for w, g in zip(want, got) if w != g]
     print("\n".join(wrong))
-    print(f"{len(structs)} structs, {len(enums)} enumerators: {len(want)} values, {len(wrong)} wrong")
+    print(f"{len(structs)} structs, {len(enums)} enumerators: {len(want)} values, "
+          f"{len(wrong)} wrong")
     assert len(want) == len(got)
     assert (len(structs), len(enums)) == (135, 79), "the header has changed"
     return 1 if wrong else 0

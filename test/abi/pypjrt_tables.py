@@ -15,7 +15,8 @@ import common
 LEFT_OUT = re.compile(
     "JAX_|XLA_FFI_|PLUGIN_|_Anon|PJRT_(API_M|AbiVersion|Callback|Client_RuntimeAbiVersion"
     "|Clear_Xla|COLLECTIVES_|Collectives|Custom_Partitioner|DeviceEvent|ExecutableAbiVersion"
-    "|Executable_GetAbiVersion|Get_Stream|Gpu_|Megascale|MultiSlice_(Config_|Extension)|PhaseCompile|RawBuffer|Register_"
+    "|Executable_GetAbiVersion|Get_Stream|Gpu_|Megascale|MultiSlice_(Config_|Extension)"
+    "|PhaseCompile|RawBuffer|Register_"
     "|RuntimeAbiVersion|Stream_|TpuExecutable|TpuTopology|Triton|Wait_Until|XlaTransform"
     "|Xla_Transform)")
 
@@ -68,8 +69,8 @@ def main(cc):
         checks += [f"CHECK({width}, WIDTH({name}, {f}))" for f, _, width in fields]
 
     includes = "".join(f'#include "{h}"\n' for h in common.HEADERS)
-    wrong = common.run_c(cc, includes + PROGRAM.replace("    CHECKS", "    " + "\n    ".join(checks)),
-                         [common.INCLUDE])
+    program = PROGRAM.replace("CHECKS", "\n    ".join(checks))
+    wrong = common.run_c(cc, includes + program, [common.INCLUDE])
     print(wrong, end="")
     print(f"{len(slots)} slots, {len(structs)} structs, {len(numbers)} numbers: "
           f"{len(checks)} checks, {wrong.count(chr(10))} wrong")

@@ -32,7 +32,8 @@ def main(cc):
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stock_sizes.c")
     with tempfile.TemporaryDirectory() as work:
         exe = os.path.join(work, "t")
-        subprocess.run([*cc, "-std=gnu17", "-I", common.INCLUDE, source, "-o", exe, "-ldl"], check=True)
+        subprocess.run([*cc, "-std=gnu17", "-I", common.INCLUDE, source, "-o", exe, "-ldl"],
+                       check=True)
         out = subprocess.run([exe, plugin], check=True, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL, text=True).stdout.splitlines()
     version, table, ours = out[0].split()
