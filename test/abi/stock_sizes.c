@@ -2,8 +2,8 @@
 /* stock_sizes PLUGIN - what sizes of args a plugin that refuses too small ones wants.
  *
  * Calls each slot with a struct_size of 0, in a process of its own, and reads the number out of the
- * error: XLA's plugins say "... size: expected 88, got 0". Prints "name ours theirs" per call, theirs
- * being -1 where the call gave no such error, and first the plugin's version. */
+ * error: XLA's plugins say "... size: expected 88, got 0". Prints "name ours theirs" per call,
+ * theirs being -1 where the call gave no such error, and first the plugin's version. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
