@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executable/plan.h"
+
+/* A class of more segments than this takes no more roots: copies are cheaper than the search. */
+#define SEGMENTS_AT_MOST 256
+
+tn_class *tn_plan_class(const tn_plan *p, uint32_t root)
+{
+    uint32_t i = root;
+    while (p->classes[i].merged != i) i = p->classes[i].merged;
+    /* Shorten the path for the next search. */
+    while (p->classes[root].merged != i) {
+        uint32_t next = p->classes[root].merged;
+        p->classes[root].merged = i;
+        root = next;
+    }
+    return &p->classes[i];
+}
+
+static void make_classes(tn_plan *p)
+{
+    p->classes = TN_NEW_ARRAY(p->arena, tn_class, p->n_roots);
+    for (uint32_t i = 0; i < p->n_roots; i++) {
+        const tn_root *r = &p->roots[i];
+        p->classes[i] = (tn_class){.place = r->place,
+                                   .index = r->index,
+                                   .address = r->address,
+                                   .bytes = r->bytes,
+                                   .n_segments = r->n_segments,
+                                   .segments = r->segments,
+                                   .merged = i};
+    }
+}
+
+/* May result `r` of `op` be computed over the content of root `dying`, which ends at that op? */
+static bool op_allows(const tn_plan *p, const tn_item *item, uint32_t dying, uint32_t r)
+{
+    const tn_op *op = item->op;
+    bool elementwise = tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE);
+    if (!elementwise && !tn_op_has_trait(op, TN_TRAIT_IN_PLACE)) return false;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        if (tn_plan_root(p, op->operands[i]) != dying) continue;
+        if (!elementwise && i != r) return false;
+        if (!tn_type_equal(op->operands[i]->type, op->results[r].type)) return false;
+    }
+    for (uint32_t i = 0; i < op->n_regions; i++)
+        for (uint32_t j = 0; j < item->bodies[i]->n_captures; j++)
+            if (tn_plan_root(p, item->bodies[i]->captures[j]) == dying) return false;
+    return true;
+}
+
+/* `first` ends at the doubled position where `second` begins. */
+static bool may_touch(const tn_plan *p, const tn_segment *first, const tn_segment *second)
+{
+    const tn_item *item = &p->items[second->start / 2];
+    if (item->kind == TN_ITEM_MOVES) return true;
+    if (item->kind != TN_ITEM_OP || second->start % 2) return false;
+    for (uint32_t r = 0; r < item->op->n_results; r++)
+        if (tn_plan_root(p, &item->op->results[r]) == second->born)
+            return op_allows(p, item, first->dies, r);
+    return false;
+}
+
+/* Joins two ordered lists of segments, or gives false if they can't share memory. Segments that
+ * touch become one, so that chains of ops stay short. */
+static bool join(const tn_plan *p, const tn_class *a, const tn_class *b, tn_segment *out,
+                 uint32_t *n)
+{
+    uint32_t i = 0, j = 0;
+    *n = 0;
+    while (i < a->n_segments || j < b->n_segments) {
+        bool from_a = j == b->n_segments ||
+                      (i < a->n_segments && (a->segments[i].start < b->segments[j].start ||
+                                             (a->segments[i].start == b->segments[j].start &&
+                                              a->segments[i].end < b->segments[j].end)));
+        const tn_segment *s = from_a ? &a->segments[i++] : &b->segments[j++];
+        tn_segment *last = *n ? &out[*n - 1] : NULL;
+        if (!last || s->start > last->end) {
+            out[(*n)++] = *s;
+            continue;
+        }
+        /* Two segments of one root, as of a loop's slot, were checked when it was made. */
+        bool same = last->dies == s->born;
+        if (s->start < last->end || (!same && !may_touch(p, last, s))) return false;
+        last->end = s->end;
+        last->dies = s->dies;
+    }
+    return true;
+}
+
+static void try_merge(tn_plan *p, uint32_t x, uint32_t y)
+{
+    if (x == TN_NO_ROOT || y == TN_NO_ROOT) return;
+    tn_class *a = tn_plan_class(p, x), *b = tn_plan_class(p, y);
+    if (a == b || a->bytes != b->bytes) return;
+    if (a->place != TN_PLACE_TEMP) {
+        tn_class *t = a;
+        a = b;
+        b = t;
+    }
+    /* Only b may have a place of its own by now, and one that can be written. */
+    if (a->place != TN_PLACE_TEMP) return;
+    if (b->place != TN_PLACE_TEMP && b->place != TN_PLACE_RESULT) return;
+    if (a->n_segments + b->n_segments > SEGMENTS_AT_MOST) return;
+    tn_segment joined[SEGMENTS_AT_MOST];
+    uint32_t n;
+    if (!join(p, a, b, joined, &n)) return;
+    if (n > b->n_segments) b->segments = TN_NEW_ARRAY(p->arena, tn_segment, n);
+    memcpy(b->segments, joined, n * sizeof *joined);
+    b->n_segments = n;
+    a->merged = (uint32_t)(b - p->classes);
+}
+
+/* A donated parameter and the result that takes its memory are one place from the start; whether
+ * the result may be computed there is what its class decides. */
+static void tie_aliases(tn_plan *p)
+{
+    for (uint32_t i = 0; i < p->main->body.n_args; i++) {
+        uint32_t param = tn_plan_root(p, &p->main->body.args[i]);
+        if (param == TN_NO_ROOT || p->aliases[i] < 0) continue;
+        uint32_t result = p->result_roots[p->aliases[i]];
+        tn_class *from = &p->classes[param], *to = &p->classes[result];
+        uint32_t n = from->n_segments + to->n_segments;
+        tn_segment *all = TN_NEW_ARRAY(p->arena, tn_segment, n);
+        memcpy(all, from->segments, from->n_segments * sizeof *all);
+        memcpy(all + from->n_segments, to->segments, to->n_segments * sizeof *all);
+        to->segments = all;
+        to->n_segments = n;
+        from->merged = result;
+    }
+}
+
+static void merge_in_place(tn_plan *p)
+{
+    for (uint32_t at = 0; at < p->n_items; at++) {
+        const tn_op *op = p->items[at].op;
+        if (p->items[at].kind != TN_ITEM_OP || !tn_op_has_trait(op, TN_TRAIT_IN_PLACE)) continue;
+        for (uint32_t i = 0; i < op->n_results && i < op->n_operands; i++)
+            try_merge(p, tn_plan_root(p, op->operands[i]), tn_plan_root(p, &op->results[i]));
+    }
+}
+
+static void merge_moves(tn_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_moves; i++)
+        try_merge(p, tn_plan_root(p, p->moves[i].from), p->moves[i].to);
+}
+
+static void merge_elementwise(tn_plan *p)
+{
+    for (uint32_t at = 0; at < p->n_items; at++) {
+        const tn_op *op = p->items[at].op;
+        if (p->items[at].kind != TN_ITEM_OP || !tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE)) continue;
+        uint32_t result = tn_plan_root(p, &op->results[0]);
+        for (uint32_t i = 0; i < op->n_operands; i++)
+            if (tn_type_equal(op->operands[i]->type, op->results[0].type))
+                try_merge(p, tn_plan_root(p, op->operands[i]), result);
+    }
+}
+
+void tn_plan_coalesce(tn_plan *p)
+{
+    make_classes(p);
+    tie_aliases(p);
+    merge_in_place(p);
+    merge_moves(p);
+    merge_elementwise(p);
+}

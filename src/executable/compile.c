@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executable/compile.h"
+
+#include <stdlib.h>
+
+#include "executable/compile_options.h"
+#include "executable/fingerprint.h"
+#include "executable/program.h"
+#include "passes/passes.h"
+#include "reader/reader.h"
+
+/* Until the reader and the printer are part of the library. */
+extern tn_status *tn_read_bytecode(const void *, size_t, tn_arena *, tn_module **)
+    __attribute__((weak));
+extern char *tn_module_print(const tn_module *, tn_arena *, size_t *) __attribute__((weak));
+extern bool tn_is_bytecode(const void *, size_t) __attribute__((weak));
+
+typedef struct {
+    const tn_source *source;
+    tn_executable *e;
+} job;
+
+/* Locations are made into text only for messages, by any thread, long after the compilation. */
+typedef struct {
+    tn_locator as_locator; /* first */
+    tn_executable *e;
+} late_locator;
+
+typedef struct {
+    tn_executable *e;
+    uint32_t location;
+    const char *text;
+} location_request;
+
+static tn_status *make_text(void *ctx)
+{
+    location_request *r = ctx;
+    r->text = r->e->locator->text(r->e->locator, r->e->location_arena, r->location);
+    return NULL;
+}
+
+static const char *text_of_location(const tn_locator *l, tn_arena *a, uint32_t location)
+{
+    tn_executable *e = ((const late_locator *)l)->e;
+    location_request r = {e, location, NULL};
+    pthread_mutex_lock(&e->location_lock);
+    if (!e->location_arena) e->location_arena = tn_arena_new();
+    if (e->location_arena) tn_status_free(tn_arena_run(e->location_arena, make_text, &r));
+    pthread_mutex_unlock(&e->location_lock);
+    return r.text;
+}
+
+static void keep_locations(tn_executable *e)
+{
+    if (!e->module->locator) return;
+    late_locator *l = TN_NEW(e->arena, late_locator);
+    *l = (late_locator){{text_of_location}, e};
+    e->locator = e->module->locator;
+    e->module->locator = &l->as_locator;
+}
+
+static tn_status *plan_module(tn_executable *e)
+{
+    tn_module *m = e->module;
+    tn_module_number(m);
+    uint32_t n_params = m->main->body.n_args;
+    int32_t *aliases = TN_NEW_ARRAY(e->arena, int32_t, n_params);
+    TN_TRY(tn_find_aliases(m, aliases));
+    tn_plan p = {.module = m, .arena = e->arena, .main = m->main, .aliases = aliases};
+    TN_TRY(tn_plan_flatten(&p));
+    tn_plan_liveness(&p);
+    tn_plan_coalesce(&p);
+    tn_plan_offsets(&p);
+    tn_make_steps(&p, e);
+    tn_describe(m, aliases, e->arena, &e->info);
+    tn_estimate_cost(&p, &e->info);
+    return NULL;
+}
+
+static tn_status *compile(void *ctx)
+{
+    const job *j = ctx;
+    tn_executable *e = j->e;
+    tn_source source = *j->source;
+    source.code = e->code = tn_dup(e->arena, source.code, source.code_size);
+    source.options = e->options = tn_dup(e->arena, source.options, source.options_size);
+    e->code_size = source.code_size;
+    e->options_size = source.options_size;
+    TN_TRY(source.read(&source, e->arena, &e->module));
+    TN_TRY(tn_module_verify(e->module));
+    TN_TRY(tn_passes_run(e->module, source.as_it_is));
+    TN_TRY(plan_module(e));
+    tn_fingerprint(e->code, e->code_size, e->options, e->options_size, e->info.fingerprint);
+    keep_locations(e);
+    e->info.code_bytes = tn_arena_bytes(e->arena);
+    return NULL;
+}
+
+tn_status *tn_compile_source(const tn_source *source, tn_executable **out)
+{
+    tn_executable *e = calloc(1, sizeof *e);
+    if (!e) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for an executable");
+    atomic_init(&e->references, 1);
+    pthread_mutex_init(&e->location_lock, NULL);
+    e->arena = tn_arena_new();
+    job j = {source, e};
+    tn_status *s;
+    if (e->arena) {
+        tn_arena_fail_at(e->arena, source->fail_at);
+        s = tn_arena_run(e->arena, compile, &j);
+    } else {
+        s = TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for an executable");
+    }
+    if (s) tn_executable_release(e);
+    else *out = e;
+    return s;
+}
+
+static tn_status *read_bytecode(const tn_source *self, tn_arena *a, tn_module **out)
+{
+    if (!tn_read_bytecode)
+        return TN_ERROR(UNIMPLEMENTED, "this build reads no programs: it has no bytecode reader");
+    return tn_read_bytecode(self->code, self->code_size, a, out);
+}
+
+tn_status *tn_compile_stored(const void *code, size_t code_size, const void *stored_options,
+                             size_t stored_options_size, const tn_compile_options *options,
+                             tn_executable **out)
+{
+    tn_source source = {.read = read_bytecode,
+                        .code = code,
+                        .code_size = code_size,
+                        .options = options ? options->serialized.data : stored_options,
+                        .options_size = options ? options->serialized.size : stored_options_size};
+    return tn_compile_source(&source, out);
+}
+
+tn_status *tn_compile(const void *code, size_t size, const char *format, size_t format_size,
+                      const tn_compile_options *options, tn_executable **out)
+{
+    if (format_size != 4 || memcmp(format, "mlir", 4))
+        return TN_ERROR(INVALID_ARGUMENT,
+                        "program format \"%.*s\" is unknown; \"mlir\" is what is read",
+                        (int)(format_size < 64 ? format_size : 64), format);
+    if (tn_is_bytecode && !tn_is_bytecode(code, size))
+        return TN_ERROR(UNIMPLEMENTED,
+                        "the program is not MLIR bytecode (its text form is not read yet)");
+    return tn_compile_stored(code, size, NULL, 0, options, out);
+}
+
+typedef struct {
+    const tn_executable *e;
+    tn_arena *arena;
+    char *text;
+    size_t size;
+} print_request;
+
+static tn_status *print(void *ctx)
+{
+    print_request *r = ctx;
+    if (!tn_module_print) return TN_ERROR(UNIMPLEMENTED, "this build prints no programs");
+    r->text = tn_module_print(r->e->module, r->arena, &r->size);
+    return NULL;
+}
+
+tn_status *tn_executable_print(const tn_executable *e, char **out, size_t *size)
+{
+    print_request r = {.e = e, .arena = tn_arena_new()};
+    if (!r.arena) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for the program's text");
+    tn_status *s = tn_arena_run(r.arena, print, &r);
+    if (!s) {
+        *size = r.size;
+        *out = malloc(r.size + 1);
+        if (*out) memcpy(*out, r.text, r.size + 1);
+        else s = TN_ERROR(RESOURCE_EXHAUSTED, "no memory for %zu bytes of program text", r.size);
+    }
+    tn_arena_free(r.arena);
+    return s;
+}
+
+tn_executable *tn_executable_retain(tn_executable *e)
+{
+    atomic_fetch_add_explicit(&e->references, 1, memory_order_relaxed);
+    return e;
+}
+
+void tn_executable_release(tn_executable *e)
+{
+    if (!e || atomic_fetch_sub_explicit(&e->references, 1, memory_order_acq_rel) != 1) return;
+    tn_scratch scratch = {atomic_load_explicit(&e->scratch, memory_order_relaxed)};
+    tn_scratch_release(&scratch);
+    tn_arena_free(e->location_arena);
+    tn_arena_free(e->arena);
+    pthread_mutex_destroy(&e->location_lock);
+    free(e);
+}
+
+const tn_executable_info *tn_executable_get_info(const tn_executable *e)
+{
+    return &e->info;
+}
+
+const void *tn_executable_compile_options(const tn_executable *e, size_t *size)
+{
+    *size = e->options_size;
+    return e->options;
+}

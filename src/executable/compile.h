@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile.h - the way from a module to an executable, for tn_compile, deserialization and tests. */
+#ifndef TN_EXECUTABLE_COMPILE_H
+#define TN_EXECUTABLE_COMPILE_H
+
+#include "executable/executable.h"
+
+typedef struct tn_source {
+    /* Makes the module in `a`. */
+    tn_status *(*read)(const struct tn_source *self, tn_arena *a, tn_module **out);
+    const void *code, *options; /* copied into the executable; code is what read reads */
+    size_t code_size, options_size;
+    uint64_t fail_at; /* test hook: see tn_arena_fail_at */
+    bool as_it_is;    /* no passes but those that are needed */
+} tn_source;
+
+tn_status *tn_compile_source(const tn_source *source, tn_executable **out) TN_MUST_USE;
+/* Compiles bytecode with options as they were stored, or with `options` if they are given. */
+tn_status *tn_compile_stored(const void *code, size_t code_size, const void *stored_options,
+                             size_t stored_options_size, const tn_compile_options *options,
+                             tn_executable **out) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.h - what an executable is made of. Only this folder sees it. */
+#ifndef TN_EXECUTABLE_PROGRAM_H
+#define TN_EXECUTABLE_PROGRAM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "executable/executable.h"
+#include "executable/plan.h"
+
+/* A tensor's memory is at bases[base] + offset, where bases are found when a run starts. */
+enum { TN_BASE_FIXED, TN_BASE_TEMP, TN_BASE_FIRST_PARAM };
+typedef struct {
+    const tn_type *type;
+    uint64_t offset;
+    uint32_t base;
+} tn_ref;
+
+typedef enum {
+    TN_STEP_EVAL,   /* eval(op) on refs: n_operands operands, then n_results results */
+    TN_STEP_FILL,   /* refs[0] with copies of `element` */
+    TN_STEP_COPY,   /* refs[0] to refs[1], `bytes` */
+    TN_STEP_JUMP,   /* to `target` */
+    TN_STEP_UNLESS, /* to `target` unless the i1 in refs[0] */
+    TN_STEP_SWITCH, /* to targets[i32 in refs[0]], the last of n_targets when out of range */
+    TN_STEP_END
+} tn_step_kind;
+
+/* Up to here the bases, and the tensors of a step, stand on the stack of a run; more of them stand
+ * in the temp block. */
+#define TN_FEW_REFS 32
+
+typedef struct {
+    uint8_t kind;
+    uint32_t n_operands, n_results;
+    uint32_t target;
+    uint32_t n_targets;
+    const tn_ref *refs;
+    const tn_op *op;
+    union {
+        struct {
+            tn_eval_fn eval;
+            const tn_body *const *bodies;
+        };
+        struct {
+            size_t bytes;
+            const tn_literal *element;
+        };
+        const uint32_t *targets;
+    };
+} tn_step;
+
+struct tn_executable {
+    tn_executable_info info;
+    atomic_uint references;
+    tn_arena *arena; /* holds all but the executable itself */
+    tn_module *module;
+
+    const tn_step *steps;
+    uint32_t n_steps;
+    uint32_t n_bases, refs_at_most; /* of one step */
+    size_t bases_at, tensors_at;    /* offsets in the temp block, where they are many */
+
+    const void *code, *options; /* as they came, for serialization */
+    size_t code_size, options_size;
+
+    _Atomic(struct tn_scratch_chunk *) scratch; /* kept from the last run for the next one */
+
+    /* Texts of locations are made on demand, one at a time, in an arena of their own. */
+    const tn_locator *locator;
+    pthread_mutex_t location_lock;
+    tn_arena *location_arena;
+};
+
+/* Makes the steps of a finished plan. */
+void tn_make_steps(const tn_plan *p, tn_executable *e);
+
+/* Puts parallel moves into an order in which no source is overwritten before it is read. Moves to
+ * where they come from are dropped; a cycle is broken through `spare`. Gives the number of pairs
+ * left in out (room for 2n). */
+typedef struct {
+    tn_ref from, to;
+    size_t bytes;
+} tn_copy;
+uint32_t tn_order_moves(tn_arena *a, const tn_copy *moves, uint32_t n, tn_ref spare, tn_copy *out);
+
+/* Aliasing of parameters by results, from the attributes of main's arguments: aliases[parameters]
+ * is the result or -1. */
+tn_status *tn_find_aliases(const tn_module *m, int32_t *aliases) TN_MUST_USE;
+/* Fills in what the signature says. */
+void tn_describe(const tn_module *m, const int32_t *aliases, tn_arena *a, tn_executable_info *info);
+/* Fills in flops, bytes_accessed and cost_ns. */
+void tn_estimate_cost(const tn_plan *p, tn_executable_info *info);
+
+#endif

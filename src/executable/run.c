@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executable/constants.h"
+#include "executable/program.h"
+
+typedef struct {
+    const tn_executable *e;
+    uintptr_t *bases; /* numbers, since constants are at their address from zero */
+    tn_tensor *tensors;
+    tn_eval_context ctx;
+} machine;
+
+static inline void *address(const machine *m, const tn_ref *r)
+{
+    return (void *)(m->bases[r->base] + r->offset);
+}
+
+/* A donated argument that stayed with the caller is copied to the result that takes its memory. */
+static void find_bases(const tn_executable *e, const tn_run *run, uintptr_t *bases)
+{
+    uint32_t n = e->info.n_params;
+    bases[TN_BASE_FIXED] = 0;
+    bases[TN_BASE_TEMP] = (uintptr_t)run->temp;
+    for (uint32_t i = 0; i < e->info.n_results; i++) {
+        const tn_executable_value *v = &e->info.results[i];
+        bases[TN_BASE_FIRST_PARAM + n + i] = (uintptr_t)run->results[i];
+        if (v->alias >= 0 && run->args[v->alias] != run->results[i] && tn_type_bytes(v->type))
+            memcpy(run->results[i], run->args[v->alias], tn_type_bytes(v->type));
+    }
+    for (uint32_t i = 0; i < n; i++) bases[TN_BASE_FIRST_PARAM + i] = (uintptr_t)run->args[i];
+}
+
+static tn_status *evaluate(machine *m, const tn_step *s)
+{
+    uint32_t n = s->n_operands + s->n_results;
+    for (uint32_t i = 0; i < n; i++)
+        m->tensors[i] = (tn_tensor){address(m, &s->refs[i]), s->refs[i].type};
+    tn_scratch_reset(m->ctx.scratch);
+    m->ctx.bodies = s->bodies;
+    return s->eval(s->op, &m->ctx, m->tensors, m->tensors + s->n_operands);
+}
+
+static uint32_t choose(const machine *m, const tn_step *s)
+{
+    int32_t i = *(const int32_t *)address(m, &s->refs[0]);
+    return s->targets[i < 0 || (uint32_t)i >= s->n_targets ? s->n_targets - 1 : (uint32_t)i];
+}
+
+static tn_status *run_steps(machine *m)
+{
+    const tn_step *steps = m->e->steps, *s = steps;
+    for (;;) {
+        switch ((tn_step_kind)s->kind) {
+        case TN_STEP_EVAL: TN_TRY(evaluate(m, s)); break;
+        case TN_STEP_FILL:
+            tn_constant_fill(address(m, &s->refs[0]), s->bytes, s->element->data, s->element->size);
+            break;
+        case TN_STEP_COPY:
+            memcpy(address(m, &s->refs[1]), address(m, &s->refs[0]), s->bytes);
+            break;
+        case TN_STEP_JUMP: s = steps + s->target; continue;
+        case TN_STEP_UNLESS:
+            if (*(const uint8_t *)address(m, &s->refs[0])) break;
+            s = steps + s->target;
+            continue;
+        case TN_STEP_SWITCH: s = steps + choose(m, s); continue;
+        case TN_STEP_END: return NULL;
+        }
+        s++;
+    }
+}
+
+tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
+{
+    /* The cache of scratch is the one thing that a run changes. */
+    _Atomic(struct tn_scratch_chunk *) *cache = &((tn_executable *)e)->scratch;
+    tn_scratch scratch = {atomic_exchange_explicit(cache, NULL, memory_order_acquire)};
+    uintptr_t few_bases[TN_FEW_REFS];
+    tn_tensor few_tensors[TN_FEW_REFS];
+    bool many_bases = e->n_bases > TN_FEW_REFS, many_refs = e->refs_at_most > TN_FEW_REFS;
+    machine m = {.e = e,
+                 .bases = many_bases ? (void *)((char *)run->temp + e->bases_at) : few_bases,
+                 .tensors = many_refs ? (void *)((char *)run->temp + e->tensors_at) : few_tensors,
+                 .ctx = {.pool = run->pool,
+                         .scratch = &scratch,
+                         .replica_id = run->replica_id,
+                         .partition_id = run->partition_id,
+                         .custom_calls = run->custom_calls}};
+    find_bases(e, run, m.bases);
+    tn_status *s = run_steps(&m);
+    struct tn_scratch_chunk *none = NULL;
+    if (!atomic_compare_exchange_strong_explicit(cache, &none, scratch.chunks, memory_order_release,
+                                                 memory_order_relaxed))
+        tn_scratch_release(&scratch);
+    return s;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executable/constants.h"
+#include "executable/program.h"
+
+typedef struct {
+    const tn_plan *plan;
+    tn_executable *e;
+    tn_step *steps;
+    uint32_t n_steps, capacity;
+    uint32_t *step_of; /* [items + 1]: the first step of an item */
+    size_t spare;      /* bytes for breaking cycles of moves */
+} maker;
+
+static tn_ref ref_to(const tn_plan *p, uint32_t root, const tn_type *type)
+{
+    if (root == TN_NO_ROOT) return (tn_ref){type, 0, TN_BASE_FIXED};
+    const tn_class *c = tn_plan_class(p, root);
+    uint32_t n_params = p->main->body.n_args;
+    switch (c->place) {
+    case TN_PLACE_TEMP: return (tn_ref){type, c->offset, TN_BASE_TEMP};
+    case TN_PLACE_PARAM: return (tn_ref){type, 0, TN_BASE_FIRST_PARAM + c->index};
+    case TN_PLACE_RESULT: return (tn_ref){type, 0, TN_BASE_FIRST_PARAM + n_params + c->index};
+    case TN_PLACE_FIXED: break;
+    }
+    return (tn_ref){type, (uintptr_t)c->address, TN_BASE_FIXED};
+}
+
+static tn_ref ref_of(const tn_plan *p, const tn_value *v)
+{
+    return ref_to(p, tn_plan_root(p, v), v->type);
+}
+
+static const tn_ref *one_ref(maker *m, tn_ref r)
+{
+    return tn_dup(m->plan->arena, &r, sizeof r);
+}
+
+static void add_step(maker *m, tn_step step)
+{
+    TN_PLAN_PUSH(m->plan, m->steps, m->n_steps, m->capacity, step);
+}
+
+static void add_op(maker *m, const tn_item *item)
+{
+    const tn_op *op = item->op;
+    if (op->kind == TN_OP_constant || op->kind == TN_OP_sdy_constant) {
+        add_step(m, (tn_step){.kind = TN_STEP_FILL,
+                              .op = op,
+                              .refs = one_ref(m, ref_of(m->plan, &op->results[0])),
+                              .bytes = tn_type_bytes(op->results[0].type),
+                              .element = &tn_op_attr(op, TN_ATTR_value)->tensor});
+        return;
+    }
+    uint32_t n = op->n_operands;
+    for (uint32_t i = 0; i < op->n_regions; i++) n += item->bodies[i]->n_captures;
+    tn_ref *refs = TN_NEW_ARRAY(m->plan->arena, tn_ref, (size_t)n + op->n_results), *r = refs;
+    for (uint32_t i = 0; i < op->n_operands; i++) *r++ = ref_of(m->plan, op->operands[i]);
+    for (uint32_t i = 0; i < op->n_regions; i++)
+        for (uint32_t j = 0; j < item->bodies[i]->n_captures; j++)
+            *r++ = ref_of(m->plan, item->bodies[i]->captures[j]);
+    for (uint32_t i = 0; i < op->n_results; i++) *r++ = ref_of(m->plan, &op->results[i]);
+    add_step(m, (tn_step){.kind = TN_STEP_EVAL,
+                          .op = op,
+                          .n_operands = n,
+                          .n_results = op->n_results,
+                          .refs = refs,
+                          .eval = tn_op_behaviours[op->kind].eval,
+                          .bodies = item->bodies});
+    if (n + op->n_results > m->e->refs_at_most) m->e->refs_at_most = n + op->n_results;
+}
+
+static void add_moves(maker *m, const tn_item *item)
+{
+    const tn_plan *p = m->plan;
+    tn_copy *moves = TN_NEW_ARRAY(p->arena, tn_copy, item->n);
+    tn_copy *ordered = TN_NEW_ARRAY(p->arena, tn_copy, 2 * (size_t)item->n);
+    for (uint32_t i = 0; i < item->n; i++) {
+        const tn_move *move = &p->moves[item->first + i];
+        moves[i].from = ref_of(p, move->from);
+        moves[i].to = ref_to(p, move->to, move->from->type);
+        moves[i].bytes = p->roots[move->to].bytes;
+    }
+    tn_ref spare = {NULL, p->temp_bytes, TN_BASE_TEMP};
+    uint32_t n = tn_order_moves(p->arena, moves, item->n, spare, ordered);
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_copy *c = &ordered[i];
+        bool saves = c->to.base == TN_BASE_TEMP && c->to.offset == p->temp_bytes;
+        if (saves && c->bytes > m->spare) m->spare = c->bytes;
+        add_step(m,
+                 (tn_step){.kind = TN_STEP_COPY,
+                           .op = item->op,
+                           .refs = tn_dup(p->arena, (tn_ref[]){c->from, c->to}, 2 * sizeof(tn_ref)),
+                           .bytes = c->bytes});
+    }
+}
+
+static void add_item(maker *m, const tn_item *item)
+{
+    switch (item->kind) {
+    case TN_ITEM_START: break;
+    case TN_ITEM_OP: add_op(m, item); break;
+    case TN_ITEM_MOVES: add_moves(m, item); break;
+    case TN_ITEM_BRANCH:
+        add_step(m, (tn_step){.kind = TN_STEP_UNLESS,
+                              .op = item->op,
+                              .refs = one_ref(m, ref_of(m->plan, item->value)),
+                              .target = item->target});
+        break;
+    case TN_ITEM_SWITCH:
+        add_step(m, (tn_step){.kind = TN_STEP_SWITCH,
+                              .op = item->op,
+                              .refs = one_ref(m, ref_of(m->plan, item->value)),
+                              .targets = m->plan->targets + item->first,
+                              .n_targets = item->n});
+        break;
+    case TN_ITEM_JUMP:
+        add_step(m, (tn_step){.kind = TN_STEP_JUMP, .op = item->op, .target = item->target});
+        break;
+    case TN_ITEM_END: add_step(m, (tn_step){.kind = TN_STEP_END}); break;
+    }
+}
+
+/* Targets are items until all steps are there. */
+static void resolve_targets(maker *m)
+{
+    for (uint32_t i = 0; i < m->n_steps; i++)
+        if (m->steps[i].kind == TN_STEP_JUMP || m->steps[i].kind == TN_STEP_UNLESS)
+            m->steps[i].target = m->step_of[m->steps[i].target];
+    for (uint32_t i = 0; i < m->plan->n_targets; i++)
+        m->plan->targets[i] = m->step_of[m->plan->targets[i]];
+}
+
+static size_t align(size_t n)
+{
+    return (n + 63) & ~(size_t)63;
+}
+
+void tn_make_steps(const tn_plan *p, tn_executable *e)
+{
+    maker m = {.plan = p, .e = e};
+    m.step_of = TN_NEW_ARRAY(p->arena, uint32_t, p->n_items);
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        m.step_of[i] = m.n_steps;
+        add_item(&m, &p->items[i]);
+    }
+    resolve_targets(&m);
+    e->steps = m.steps;
+    e->n_steps = m.n_steps;
+    e->n_bases = TN_BASE_FIRST_PARAM + p->main->body.n_args + p->main->body.last->n_operands;
+    size_t at = align(p->temp_bytes + m.spare);
+    e->bases_at = at;
+    if (e->n_bases > TN_FEW_REFS) at = align(at + e->n_bases * sizeof(uintptr_t));
+    e->tensors_at = at;
+    if (e->refs_at_most > TN_FEW_REFS) at = align(at + e->refs_at_most * sizeof(tn_tensor));
+    e->info.temp_bytes = at;
+    e->info.constant_bytes = p->constant_bytes;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/options.h"
+#include "ops/ops.h"
+#include "passes/passes.h"
+
+typedef struct {
+    const char *name;
+    bool needed;
+    tn_status *(*run)(tn_module *m, bool *changed);
+} pass;
+
+static const pass passes[] = {
+#define TN_PASS(name, needed, doc) {#name, needed, tn_pass_##name},
+#include "passes/pipeline.def"
+#undef TN_PASS
+};
+
+extern char *tn_module_print(const tn_module *, tn_arena *, size_t *) __attribute__((weak));
+
+static bool names(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; *at;) {
+        size_t word = strcspn(at, ",");
+        if ((word == n && !memcmp(at, name, n)) || (word == 3 && !memcmp(at, "all", 3)))
+            return true;
+        at += word + (at[word] == ',');
+    }
+    return false;
+}
+
+static void dump(const tn_module *m, const char *name)
+{
+    if (!tn_module_print) return;
+    size_t size;
+    const char *text = tn_module_print(m, m->arena, &size);
+    fprintf(stderr, "// after %s\n%.*s\n", name, (int)size, text);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+tn_status *tn_passes_run(tn_module *m, bool only_needed)
+{
+    const tn_options *o = tn_options_get();
+    bool stopped = false, log = tn_log_enabled(TN_LOG_DEBUG, "passes");
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        const pass *p = &passes[i];
+        if ((only_needed || stopped) && !p->needed) continue;
+        uint64_t start = log ? now_ns() : 0;
+        bool changed = false;
+        TN_TRY(p->run(m, &changed));
+        if (log)
+            tn_log(TN_LOG_DEBUG, "passes", "%s: %s in %.1f us", p->name,
+                   changed ? "changed" : "unchanged", (double)(now_ns() - start) / 1e3);
+        if (names(o->dump, p->name)) dump(m, p->name);
+#ifndef NDEBUG
+        if (changed) TN_ANNOTATE(tn_module_verify(m), "after pass %s", p->name);
+#endif
+        stopped = stopped || !strcmp(o->last_pass, p->name);
+    }
+    return NULL;
+}
