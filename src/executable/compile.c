@@ -87,7 +87,7 @@ static tn_status *compile(void *ctx)
     e->code_size = source.code_size;
     e->options_size = source.options_size;
     TN_TRY(source.read(&source, e->arena, &e->module));
-    TN_TRY(tn_module_verify(e->module));
+    if (!source.as_it_is) TN_TRY(tn_module_verify(e->module));
     TN_TRY(tn_passes_run(e->module, source.as_it_is));
     TN_TRY(plan_module(e));
     tn_fingerprint(e->code, e->code_size, e->options, e->options_size, e->info.fingerprint);

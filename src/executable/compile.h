@@ -10,8 +10,9 @@ typedef struct tn_source {
     tn_status *(*read)(const struct tn_source *self, tn_arena *a, tn_module **out);
     const void *code, *options; /* copied into the executable; code is what read reads */
     size_t code_size, options_size;
-    uint64_t fail_at; /* test hook: see tn_arena_fail_at */
-    bool as_it_is;    /* no passes but those that are needed */
+    const void *read_ctx; /* for read */
+    uint64_t fail_at;     /* test hook: see tn_arena_fail_at */
+    bool as_it_is;        /* no verification, and no passes but those that are needed */
 } tn_source;
 
 tn_status *tn_compile_source(const tn_source *source, tn_executable **out) TN_MUST_USE;

@@ -64,7 +64,7 @@ tn_status *tn_passes_run(tn_module *m, bool only_needed)
                    changed ? "changed" : "unchanged", (double)(now_ns() - start) / 1e3);
         if (names(o->dump, p->name)) dump(m, p->name);
 #ifndef NDEBUG
-        if (changed) TN_ANNOTATE(tn_module_verify(m), "after pass %s", p->name);
+        if (changed && !only_needed) TN_ANNOTATE(tn_module_verify(m), "after pass %s", p->name);
 #endif
         stopped = stopped || !strcmp(o->last_pass, p->name);
     }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executable/program_test.h"
+
+static void build_reverse(builder *b, void *ctx)
+{
+    begin_function(b, "main", PARAMS("4xi32"));
+    tn_value *x = &b->region->args[0];
+    RETURN(b, reverse(b, x), reshape(b, x, "2x2xi32"), x);
+}
+
+static void results_are_computed_and_copied(void **state)
+{
+    tn_executable *e;
+    MUST(compile_program(build_reverse, NULL, true, 0, &e));
+    int32_t in[4] = {1, 2, 3, 4}, a[4], b[4], c[4];
+    MUST(run_executable(e, (void *[]){in}, (void *[]){a, b, c}));
+    assert_memory_equal(a, ((int32_t[]){4, 3, 2, 1}), sizeof a);
+    assert_memory_equal(b, in, sizeof b);
+    assert_memory_equal(c, in, sizeof c);
+    assert_int_equal(tn_executable_get_info(e)->temp_bytes, 0);
+    tn_executable_release(e);
+}
+
+static void a_foreign_format_is_refused(void **state)
+{
+    tn_executable *e;
+    tn_status *s = tn_compile("x", 1, "hlo", 3, NULL, &e);
+    assert_int_equal(tn_status_code(s), TN_INVALID_ARGUMENT);
+    tn_status_free(s);
+    s = tn_compile("module {}", 9, "mlir", 4, NULL, &e);
+    assert_int_equal(tn_status_code(s), TN_UNIMPLEMENTED);
+    tn_status_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_computed_and_copied),
+        cmocka_unit_test(a_foreign_format_is_refused),
+    };
+    return cmocka_run_group_tests_name("executable-run", tests, NULL, NULL);
+}
