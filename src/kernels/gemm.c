@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/gemm.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "kernels/gemm_plan.h"
+
+/* A product of fewer multiply-adds than this is left to one thread when the batch has several. */
+static const double OWN_THREAD_PRODUCTS = 1e7;
+
+bool tn_gemm_supports(tn_element_type a, tn_element_type b, tn_element_type c)
+{
+    return tn_gemm_kind_for(a, b, c) != TN_GEMM_NONE;
+}
+
+static int64_t batch_count(const tn_gemm *g)
+{
+    int64_t n = 1;
+    for (uint32_t d = 0; d < g->batch_rank; d++) n *= g->batch[d];
+    return n;
+}
+
+/* --- the packed path's reading of plain strided matrices --- */
+
+typedef struct {
+    const tn_gemm_plan *p;
+    const char *a, *b;
+} matrices;
+
+static void transpose(const tn_gemm_plan *p, char *dst, int64_t dst_row, const char *src,
+                      int64_t src_row, int64_t rows, int64_t cols)
+{
+    if (p->e == 4) p->table->transpose4(dst, dst_row, src, src_row, rows, cols);
+    else p->table->transpose8(dst, dst_row, src, src_row, rows, cols);
+}
+
+/* dst[r * row + q * col] = src[r][q], where src is contiguous along q, through a buffer if the type
+ * differs. */
+static void copy_transposed(const tn_gemm_plan *p, tn_gemm_load *load, bool plain, const char *src,
+                            int64_t src_row, int64_t src_col, int64_t rows, int64_t cols, char *dst,
+                            int64_t dst_row)
+{
+    enum { ROWS = 16, COLS = 64 };
+    char buffer[ROWS * COLS * 8];
+    if (plain) {
+        transpose(p, dst, dst_row, src, src_row, rows, cols);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r += ROWS) {
+        int64_t n_rows = rows - r < ROWS ? rows - r : ROWS;
+        for (int64_t q = 0; q < cols; q += COLS) {
+            int64_t n_cols = cols - q < COLS ? cols - q : COLS;
+            for (int64_t i = 0; i < n_rows; i++)
+                load(buffer + i * COLS * p->e, src + (r + i) * src_row + q * src_col, src_col,
+                     n_cols);
+            transpose(p, dst + q * dst_row + r * p->e, dst_row, buffer, COLS * p->e, n_rows,
+                      n_cols);
+        }
+    }
+}
+
+static void pack_a(const void *source, int64_t i, int64_t rows, int64_t q, int64_t k, char *dst,
+                   int64_t row, int64_t col)
+{
+    const matrices *s = source;
+    const tn_gemm_plan *p = s->p;
+    const char *src = s->a + i * p->a_row + q * p->a_col;
+    if (col == p->e)
+        for (int64_t r = 0; r < rows; r++)
+            p->load_a(dst + r * row, src + r * p->a_row, p->a_col, k);
+    else
+        for (int64_t c = 0; c < k; c++)
+            p->load_a(dst + c * col, src + c * p->a_col, p->a_row, rows);
+}
+
+static void pack_b(const void *source, int64_t j, int64_t cols, int64_t q, int64_t k, char *dst,
+                   int64_t row)
+{
+    const matrices *s = source;
+    const tn_gemm_plan *p = s->p;
+    const char *src = s->b + q * p->b_row + j * p->b_col;
+    if (p->b_row == p->b_size && p->e <= 8)
+        copy_transposed(p, p->load_b, p->b_plain, src, p->b_col, p->b_row, cols, k, dst, row);
+    else if (p->b_plain && p->b_col == p->e && cols * p->e == row &&
+             row % (p->loops->vl * p->e) == 0 && !tn_gemm_is_complex(p->kind))
+        p->table->copy_panel(dst, src, p->b_row, k, cols / p->loops->vl);
+    else
+        for (int64_t c = 0; c < k; c++)
+            p->load_b(dst + c * row, src + c * p->b_row, p->b_col, cols);
+}
+
+static tn_gemm_blocks blocks_of(const tn_gemm_plan *p, const matrices *s, char *c)
+{
+    return (tn_gemm_blocks){.kind = p->kind,
+                            .table = p->table,
+                            .m = p->m,
+                            .n = p->n,
+                            .k = p->k,
+                            .source = s,
+                            .pack_a = pack_a,
+                            .a_by_columns = p->a_row == p->a_size && p->a_col != p->a_size,
+                            .pack_b = pack_b,
+                            .c = c,
+                            .c_row = p->c_row,
+                            .c_col = p->c_col,
+                            .store = p->store_c,
+                            .c_plain = p->c_plain};
+}
+
+/* --- running --- */
+
+/* What one thread needs for one product. */
+static size_t part_bytes(const tn_gemm_plan *p)
+{
+    size_t size = 0;
+    switch (p->path) {
+    case TN_GEMM_ZERO: break;
+    case TN_GEMM_DIRECT: size = tn_gemm_direct_workspace(p); break;
+    case TN_GEMM_DOTS: size = tn_gemm_dots_workspace(p); break;
+    case TN_GEMM_PACKED: {
+        tn_gemm_blocks blocks = blocks_of(p, NULL, NULL);
+        size = tn_gemm_blocks_workspace(&blocks);
+        break;
+    }
+    }
+    return (size + 63) / 64 * 64;
+}
+
+static double products(const tn_gemm *g)
+{
+    return (double)g->m * (double)g->n * (double)g->k;
+}
+
+/* Whole products are given to threads, rather than parts of one product to all threads. */
+static bool batch_is_parallel(const tn_gemm *g)
+{
+    return batch_count(g) > 1 && products(g) < OWN_THREAD_PRODUCTS;
+}
+
+static int parts_needed(const tn_gemm *g, const tn_gemm_plan *p, const tn_thread_pool *pool)
+{
+    bool one = p->path == TN_GEMM_PACKED && !batch_is_parallel(g);
+    return one ? 1 : tn_thread_pool_size(pool);
+}
+
+static bool is_empty(const tn_gemm *g)
+{
+    return g->m <= 0 || g->n <= 0 || batch_count(g) <= 0;
+}
+
+size_t tn_gemm_workspace(const tn_gemm *g, const tn_thread_pool *pool)
+{
+    if (is_empty(g)) return 0;
+    tn_gemm_plan p = tn_gemm_plan_make(g);
+    return part_bytes(&p) * (size_t)parts_needed(g, &p, pool);
+}
+
+typedef struct {
+    const tn_gemm *g;
+    const tn_gemm_plan *p;
+    const char *a, *b;
+    char *c;
+    /* Working memory in equal parts. A thread takes a free one; there are as many as threads. */
+    char *workspace;
+    size_t part_size;
+    int n_parts;
+    atomic_uchar *taken;
+} job;
+
+enum { MAX_PARTS = 4096 };
+
+static int take_part(const job *j)
+{
+    for (int i = 0;; i = (i + 1) % j->n_parts) {
+        unsigned char expected = 0;
+        if (atomic_compare_exchange_strong(&j->taken[i], &expected, 1)) return i;
+    }
+}
+
+static void free_part(const job *j, int part)
+{
+    atomic_store(&j->taken[part], 0);
+}
+
+static void zero(const tn_gemm_plan *p, char *c)
+{
+    static const char zeros[64 * 16];
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j += 64)
+            p->store_c(c + i * p->c_row + j * p->c_col, p->c_col, zeros,
+                       p->n - j < 64 ? p->n - j : 64, false);
+}
+
+/* A plain loop, for when there is no memory to work in. */
+static void naive(const tn_gemm_plan *p, const char *a, const char *b, char *c)
+{
+    char x[16], y[16], sum[16];
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            memset(sum, 0, sizeof sum);
+            for (int64_t q = 0; q < p->k; q++) {
+                p->load_a(x, a + i * p->a_row + q * p->a_col, p->a_size, 1);
+                p->load_b(y, b + q * p->b_row + j * p->b_col, p->b_size, 1);
+                tn_gemm_multiply_add(p->kind, x, y, sum);
+            }
+            p->store_c(c + i * p->c_row + j * p->c_col, p->c_size, sum, 1, false);
+        }
+}
+
+static void some_columns(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    int64_t unit = j->p->loops->nv * j->p->loops->vl;
+    begin *= unit;
+    end = end * unit < j->p->n ? end * unit : j->p->n;
+    int part = take_part(j);
+    char *workspace = j->workspace + (size_t)part * j->part_size;
+    if (j->p->path == TN_GEMM_DIRECT) tn_gemm_direct(j->p, j->a, j->b, j->c, begin, end, workspace);
+    else tn_gemm_dots_columns(j->p, j->a, j->b, j->c, begin, end, workspace);
+    free_part(j, part);
+}
+
+static void one_product(const job *j, tn_thread_pool *pool)
+{
+    const tn_gemm_plan *p = j->p;
+    if (p->path == TN_GEMM_ZERO) {
+        zero(p, j->c);
+    } else if (!j->workspace) {
+        naive(p, j->a, j->b, j->c);
+    } else if (p->path == TN_GEMM_PACKED) {
+        matrices s = {p, j->a, j->b};
+        tn_gemm_blocks blocks = blocks_of(p, &s, j->c);
+        tn_gemm_blocks_run(&blocks, pool, j->workspace);
+    } else {
+        int64_t unit = p->loops->nv * p->loops->vl, items = (p->n + unit - 1) / unit;
+        double tiles = tn_gemm_cost_ns(p->kind, p->loops, products(j->g));
+        double reading = (double)p->n * (double)p->k * (double)p->b_size * 0.05;
+        tn_parallel_for(pool, items, (tiles > reading ? tiles : reading) / (double)items,
+                        some_columns, (void *)j);
+    }
+}
+
+/* Products [begin, end) of the batch, each on `pool`. */
+static void products_of_batch(const job *all, int64_t begin, int64_t end, tn_thread_pool *pool)
+{
+    const tn_gemm *g = all->g;
+    const tn_gemm_plan *p = all->p;
+    const char *a0 = p->exchanged ? all->b : all->a, *b0 = p->exchanged ? all->a : all->b;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t a = 0, b = 0, c = 0, rest = i;
+        for (uint32_t d = g->batch_rank; d-- > 0; rest /= g->batch[d]) {
+            int64_t at = rest % g->batch[d];
+            a += at * (p->exchanged ? g->b_batch[d] : g->a_batch[d]);
+            b += at * (p->exchanged ? g->a_batch[d] : g->b_batch[d]);
+            c += at * g->c_batch[d];
+        }
+        job one = *all;
+        one.a = p->k ? a0 + a * p->a_size : NULL; /* without products A and B may be NULL */
+        one.b = p->k ? b0 + b * p->b_size : NULL;
+        one.c = all->c + c * p->c_size;
+        one_product(&one, pool);
+    }
+}
+
+static void some_products(void *ctx, int64_t begin, int64_t end)
+{
+    job own = *(const job *)ctx;
+    atomic_uchar taken = 0;
+    int part = take_part(&own);
+    if (own.workspace) own.workspace += (size_t)part * own.part_size;
+    const job *all = ctx;
+    own.n_parts = 1;
+    own.taken = &taken;
+    products_of_batch(&own, begin, end, NULL);
+    free_part(all, part);
+}
+
+void tn_gemm_run(const tn_gemm *g, const void *a, const void *b, void *c, tn_thread_pool *pool,
+                 void *workspace)
+{
+    if (is_empty(g)) return;
+    tn_gemm_plan p = tn_gemm_plan_make(g);
+    int n_parts = parts_needed(g, &p, pool);
+    atomic_uchar taken[MAX_PARTS];
+    for (int i = 0; i < n_parts; i++) atomic_init(&taken[i], 0);
+    job all = {.g = g,
+               .p = &p,
+               .a = a,
+               .b = b,
+               .c = c,
+               .workspace = workspace,
+               .part_size = part_bytes(&p),
+               .n_parts = n_parts,
+               .taken = taken};
+    int64_t count = batch_count(g);
+    if (batch_is_parallel(g)) {
+        double each = tn_gemm_cost_ns(p.kind, p.loops, products(g)) + 100;
+        tn_parallel_for(pool, count, each, some_products, &all);
+    } else {
+        products_of_batch(&all, 0, count, pool);
+    }
+}

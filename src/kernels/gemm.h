@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm.h - matrix multiplication, C[m, n] = A[m, k] B[k, n], for all element types, any strides and
+ * a batch.
+ *
+ * Types: what is computed in follows from the types of A, B and C.
+ *   f32 bf16 f16 in any mix            accumulates in f32, rounds once to C's type
+ *   any f64 among the three            accumulates in f64
+ *   integers and i1, any widths        wraps: C's value modulo 2^bits of its type (i1: whether the
+ * sum is not 0) complex<f32>, complex<f64>         accumulates in its own type, or f64 if any of
+ * the three is complex<f64> Small floats (f8 and less) aren't known here: convert them to f32
+ * first.
+ *
+ * Values: k is cut into blocks whose size follows from k and the type alone. A block is summed in
+ * order of k with fused multiply-adds, starting at +0, and blocks are added in order. (Where one of
+ * m and n is very small and the other operand is contiguous along k, sums run in 64 bytes' worth of
+ * interleaved lanes instead, added in a fixed tree.) So the same problem gives the same bits at any
+ * number of threads, and on every instruction set that has fused multiply-add.
+ *
+ * Threads: any; a call uses the pool for itself. C must not overlap A or B. */
+#ifndef TN_KERNELS_GEMM_H
+#define TN_KERNELS_GEMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/thread_pool.h"
+#include "type/type.h"
+
+enum { TN_GEMM_MAX_BATCH = 8 };
+
+/* One problem. All strides are in elements, may be 0 (A, B: broadcast) or negative. */
+typedef struct {
+    tn_element_type a_type, b_type, c_type;
+    int64_t m, n, k; /* >= 0; k = 0 gives zeros */
+    int64_t a_row, a_col;
+    int64_t b_row, b_col;
+    int64_t c_row, c_col; /* fastest when c_col is 1 */
+    uint32_t batch_rank;  /* at most TN_GEMM_MAX_BATCH; 0: one product */
+    int64_t batch[TN_GEMM_MAX_BATCH];
+    int64_t a_batch[TN_GEMM_MAX_BATCH], b_batch[TN_GEMM_MAX_BATCH], c_batch[TN_GEMM_MAX_BATCH];
+} tn_gemm;
+
+/* Whether the combination of types is one of those above. */
+bool tn_gemm_supports(tn_element_type a, tn_element_type b, tn_element_type c);
+
+/* Bytes of working memory that tn_gemm_run can use for `g` on `pool`; may be 0. */
+size_t tn_gemm_workspace(const tn_gemm *g, const tn_thread_pool *pool);
+
+/* Computes C. The pointers are to element [0, 0] of batch 0. `workspace`: tn_gemm_workspace bytes,
+ * aligned to 64, or NULL: then it is slow (a plain loop), never wrong. The types must be supported.
+ */
+void tn_gemm_run(const tn_gemm *g, const void *a, const void *b, void *c, tn_thread_pool *pool,
+                 void *workspace);
+
+#endif

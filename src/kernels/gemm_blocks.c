@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/gemm_blocks.h"
+
+#include <string.h>
+
+enum {
+    MAX_ROWS = 2048, /* of A packed at a time */
+    MAX_COLS = 2048, /* of B */
+    BLOCK_BYTES =
+        1024, /* of a row of B in the part that stays in the second-level cache during one sweep */
+    PACK_PANELS = 4, /* packed together, since they share pages and cache lines of B's rows */
+    MAX_TILE_BYTES = 14 * 4 * 64,
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t round_up(int64_t x, int64_t to)
+{
+    return (x + to - 1) / to * to;
+}
+static int64_t ceil_div(int64_t x, int64_t by)
+{
+    return (x + by - 1) / by;
+}
+
+/* Sizes that follow from a problem. */
+typedef struct {
+    const tn_gemm_loops *loops;
+    int64_t e;  /* bytes of one element of the kind */
+    int64_t nr; /* columns of a full tile */
+    int64_t kb; /* k block */
+    int64_t max_m, max_n;
+    int64_t a_pitch; /* elements from one packed row to the next */
+    int64_t a_bytes, b_bytes, sum_bytes;
+} sizes;
+
+static sizes sizes_of(const tn_gemm_blocks *g)
+{
+    sizes s;
+    s.loops = &g->table->kinds[g->kind];
+    s.e = tn_element_type_bytes(tn_gemm_kind_type(g->kind));
+    s.nr = s.loops->nv * s.loops->vl;
+    s.kb = tn_gemm_k_block(g->kind, g->k);
+    s.max_m = least(g->m, MAX_ROWS);
+    s.max_n = least(round_up(g->n, s.nr), MAX_COLS);
+    /* A pitch that is a multiple of a page would put all rows of a tile into one cache set. */
+    s.a_pitch = round_up(s.kb, 16);
+    if (s.a_pitch * s.e % 1024 == 0) s.a_pitch += 16;
+    int64_t panels = ceil_div(s.max_m, s.loops->mr);
+    int64_t by_rows = s.max_m * s.a_pitch, by_columns = panels * s.loops->mr * s.kb;
+    s.a_bytes = g->pack_a ? round_up((g->a_by_columns ? by_columns : by_rows) * s.e, 64) : 0;
+    s.b_bytes = s.max_n * s.kb * s.e;
+    s.b_bytes = round_up(s.b_bytes, 64);
+    s.sum_bytes = !g->c_plain && g->k > s.kb ? round_up(s.max_m * s.max_n * s.e, 64) : 0;
+    return s;
+}
+
+size_t tn_gemm_blocks_workspace(const tn_gemm_blocks *g)
+{
+    sizes s = sizes_of(g);
+    return (size_t)(s.a_bytes + s.b_bytes + s.sum_bytes);
+}
+
+double tn_gemm_cost_ns(tn_gemm_kind kind, const tn_gemm_loops *loops, double products)
+{
+    static const double slower[] = {[TN_GEMM_F32] = 1, [TN_GEMM_F64] = 1, [TN_GEMM_I32] = 3,
+                                    [TN_GEMM_I64] = 6, [TN_GEMM_C64] = 4, [TN_GEMM_C128] = 4};
+    return products * slower[kind] / (3.0 * loops->vl);
+}
+
+/* One block: rows [i0, i0 + m) and columns [j0, j0 + n) of C, products [p0, p0 + k). */
+typedef struct {
+    const tn_gemm_blocks *g;
+    sizes s;
+    int64_t i0, m, j0, n, p0, k;
+    int64_t panels; /* of A; they differ by at most one row */
+    int64_t sweep;  /* columns of B in one item */
+    char *packed_a, *packed_b;
+    char *sum; /* NULL: into C itself */
+    bool add;  /* to what is there */
+    int64_t a_items, b_items;
+} block;
+
+static int64_t panel_start(const block *b, int64_t panel)
+{
+    int64_t rows = b->m / b->panels, longer = b->m % b->panels;
+    return panel * rows + least(panel, longer);
+}
+
+static void pack_a_panel(const block *b, int64_t panel)
+{
+    const tn_gemm_blocks *g = b->g;
+    int64_t i = panel_start(b, panel), rows = panel_start(b, panel + 1) - i, mr = b->s.loops->mr;
+    if (g->a_by_columns)
+        g->pack_a(g->source, b->i0 + i, rows, b->p0, b->k,
+                  b->packed_a + panel * mr * b->s.kb * b->s.e, b->s.e, mr * b->s.e);
+    else
+        g->pack_a(g->source, b->i0 + i, rows, b->p0, b->k, b->packed_a + i * b->s.a_pitch * b->s.e,
+                  b->s.a_pitch * b->s.e, b->s.e);
+}
+
+/* Vectors that hold `cols` columns. */
+static int64_t vectors(const block *b, int64_t cols)
+{
+    return ceil_div(cols, b->s.loops->vl);
+}
+
+/* [re im re im ...] of one panel row becomes [re re ... | im im ...], in place. */
+static void split_complex(char *row, int64_t width, int64_t e)
+{
+    char copy[4 * 64]; /* two vectors of each part */
+    int64_t half = e / 2;
+    memcpy(copy, row, (size_t)(width * e));
+    for (int64_t c = 0; c < width; c++) {
+        memcpy(row + c * half, copy + c * e, (size_t)half);
+        memcpy(row + (width + c) * half, copy + c * e + half, (size_t)half);
+    }
+}
+
+static void pack_b_panels(const block *b, int64_t item)
+{
+    const tn_gemm_blocks *g = b->g;
+    int64_t e = b->s.e, nr = b->s.nr;
+    int64_t end = least((item + 1) * PACK_PANELS * nr, b->n);
+    for (int64_t j = item * PACK_PANELS * nr; j < end; j += nr) {
+        int64_t cols = least(nr, b->n - j), width = vectors(b, cols) * b->s.loops->vl;
+        char *dst = b->packed_b + j * b->k * e;
+        if (cols < width) memset(dst, 0, (size_t)(width * b->k * e));
+        g->pack_b(g->source, b->j0 + j, cols, b->p0, b->k, dst, width * e);
+        if (tn_gemm_is_complex(g->kind))
+            for (int64_t p = 0; p < b->k; p++) split_complex(dst + p * width * e, width, e);
+    }
+}
+
+static void pack_items(void *ctx, int64_t begin, int64_t end)
+{
+    const block *b = ctx;
+    for (int64_t item = begin; item < end; item++) {
+        if (item < b->a_items) pack_a_panel(b, item);
+        else pack_b_panels(b, item - b->a_items);
+    }
+}
+
+/* [re re ... | im im ...] back to [re im re im ...]. */
+static void join_complex(char *dst, const char *row, int64_t width, int64_t cols, int64_t e)
+{
+    int64_t half = e / 2;
+    for (int64_t c = 0; c < cols; c++) {
+        memcpy(dst + c * e, row + c * half, (size_t)half);
+        memcpy(dst + c * e + half, row + (width + c) * half, (size_t)half);
+    }
+}
+
+/* Computes one tile beside C and moves what belongs to C. */
+static void tile_aside(const block *b, tn_gemm_tile *tile, int64_t rows, int64_t cols,
+                       const char *a, int64_t a_row, int64_t a_col, const char *panel, char *c,
+                       int64_t c_row, int64_t c_col, tn_gemm_store *store)
+{
+    _Alignas(64) char beside[MAX_TILE_BYTES], joined[4 * 64];
+    bool is_complex = tn_gemm_is_complex(b->g->kind);
+    int64_t width = vectors(b, cols) * b->s.loops->vl, pitch = width * b->s.e;
+    tile(b->k, a, a_row, a_col, panel, pitch, beside, pitch, TN_TILE_STORE);
+    for (int64_t r = 0; r < rows; r++) {
+        const char *row = beside + r * pitch;
+        if (is_complex) {
+            join_complex(joined, row, width, cols, b->s.e);
+            row = joined;
+        }
+        store(c + r * c_row, c_col, row, cols, b->add);
+    }
+}
+
+static void sweep_panel(const block *b, int64_t panel, int64_t j_begin, int64_t j_end)
+{
+    const tn_gemm_blocks *g = b->g;
+    const tn_gemm_loops *loops = b->s.loops;
+    int64_t e = b->s.e, i = panel_start(b, panel), rows = panel_start(b, panel + 1) - i;
+    const char *a;
+    int64_t a_row, a_col;
+    if (!g->pack_a) {
+        a_row = g->a_row, a_col = g->a_col;
+        a = g->a + (b->i0 + i) * a_row + b->p0 * a_col;
+    } else if (g->a_by_columns) {
+        a_row = e, a_col = loops->mr * e;
+        a = b->packed_a + panel * loops->mr * b->s.kb * e;
+    } else {
+        a_row = b->s.a_pitch * e, a_col = e;
+        a = b->packed_a + i * a_row;
+    }
+    char *c =
+        b->sum ? b->sum + i * b->s.max_n * e : g->c + (b->i0 + i) * g->c_row + b->j0 * g->c_col;
+    int64_t c_row = b->sum ? b->s.max_n * e : g->c_row, c_col = b->sum ? e : g->c_col;
+    bool direct = c_col == e && (b->sum || g->c_plain) && !tn_gemm_is_complex(g->kind);
+    tn_gemm_store *store =
+        b->sum ? tn_gemm_store_for(g->kind, tn_gemm_kind_type(g->kind)) : g->store;
+
+    for (int64_t j = j_begin; j < j_end; j += b->s.nr) {
+        int64_t cols = least(b->s.nr, j_end - j), v = vectors(b, cols);
+        const char *packed = b->packed_b + j * b->k * e;
+        tn_gemm_tile *tile = loops->tiles[(rows - 1) * loops->nv + v - 1];
+        if (direct && cols == v * loops->vl)
+            tile(b->k, a, a_row, a_col, packed, cols * e, c + j * c_col, c_row,
+                 b->add ? TN_TILE_ADD : TN_TILE_STORE);
+        else
+            tile_aside(b, tile, rows, cols, a, a_row, a_col, packed, c + j * c_col, c_row, c_col,
+                       store);
+    }
+}
+
+/* Items run through the panels of A within one sweep, so B's part of the sweep stays in cache. */
+static void compute_items(void *ctx, int64_t begin, int64_t end)
+{
+    const block *b = ctx;
+    for (int64_t item = begin; item < end; item++) {
+        int64_t j = item / b->panels * b->sweep;
+        sweep_panel(b, item % b->panels, j, least(j + b->sweep, b->n));
+    }
+}
+
+static void store_sums(void *ctx, int64_t begin, int64_t end)
+{
+    const block *b = ctx;
+    const tn_gemm_blocks *g = b->g;
+    for (int64_t i = begin; i < end; i++)
+        g->store(g->c + (b->i0 + i) * g->c_row + b->j0 * g->c_col, g->c_col,
+                 b->sum + i * b->s.max_n * b->s.e, b->n, false);
+}
+
+static void run_block(block *b, tn_thread_pool *pool)
+{
+    b->panels = ceil_div(b->m, b->s.loops->mr);
+    b->a_items = b->g->pack_a ? b->panels : 0;
+    b->b_items = ceil_div(b->n, PACK_PANELS * b->s.nr);
+    double elements = (double)b->m * (double)b->k * (b->a_items > 0) + (double)b->n * (double)b->k;
+    int64_t items = b->a_items + b->b_items;
+    tn_parallel_for(pool, items, 0.3 * elements / (double)items, pack_items, b);
+
+    b->sweep = round_up(BLOCK_BYTES / b->s.e, b->s.nr);
+    items = b->panels * ceil_div(b->n, b->sweep);
+    double products = (double)b->m * (double)b->n * (double)b->k;
+    tn_parallel_for(pool, items, tn_gemm_cost_ns(b->g->kind, b->s.loops, products) / (double)items,
+                    compute_items, b);
+}
+
+void tn_gemm_blocks_run(const tn_gemm_blocks *g, tn_thread_pool *pool, char *workspace)
+{
+    block b = {.g = g, .s = sizes_of(g)};
+    b.packed_a = workspace;
+    b.packed_b = workspace + b.s.a_bytes;
+    b.sum = b.s.sum_bytes ? b.packed_b + b.s.b_bytes : NULL;
+    for (b.j0 = 0; b.j0 < g->n; b.j0 += b.s.max_n) {
+        b.n = least(b.s.max_n, g->n - b.j0);
+        for (b.i0 = 0; b.i0 < g->m; b.i0 += b.s.max_m) {
+            b.m = least(b.s.max_m, g->m - b.i0);
+            for (b.p0 = 0; b.p0 < g->k; b.p0 += b.s.kb) {
+                b.k = least(b.s.kb, g->k - b.p0);
+                b.add = b.p0 > 0;
+                run_block(&b, pool);
+            }
+            if (b.sum) tn_parallel_for(pool, b.m, 0.5 * (double)b.n, store_sums, &b);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products that packing would slow down: a few rows against a large B, and small ones. Tiles read A
+ * and B where they are; what a tile can't read or write directly (another type, a part of a vector)
+ * goes through small buffers. B is streamed: a group of its rows is used for all columns before the
+ * next, so that memory is read along rows. */
+#include "kernels/gemm_plan.h"
+
+#include <string.h>
+
+enum {
+    PANELS = 2,             /* of A done together */
+    GROUP = 16,             /* rows of B streamed together */
+    LOADED_GROUP = 8,       /* the same where they go through a buffer */
+    STREAM_BYTES = 1 << 17, /* a smaller B is not streamed */
+    SUM_BYTES = 1 << 15,    /* of C being summed */
+    MIN_COLS = 128,
+    MAX_COLS = 2048,
+    MAX_LOADED_COLS = 512,
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+static int64_t round_up(int64_t x, int64_t to)
+{
+    return (x + to - 1) / to * to;
+}
+
+typedef struct {
+    int64_t rows; /* of A done together, at most */
+    int64_t cols; /* of C done together */
+    int64_t kb;
+    char *a, *b, *chain, *sum; /* buffers: [rows][kb], [LOADED_GROUP][cols], [rows][cols] twice */
+} buffers;
+
+static size_t layout(const tn_gemm_plan *p, char *workspace, buffers *out)
+{
+    int64_t nr = p->loops->nv * p->loops->vl;
+    out->rows = least(p->m, PANELS * p->loops->mr);
+    int64_t cols = SUM_BYTES / (out->rows * p->e) / nr * nr;
+    cols = most(MIN_COLS, least(cols, p->b_plain ? MAX_COLS : MAX_LOADED_COLS));
+    out->cols = least(cols, round_up(p->n, nr));
+    out->kb = tn_gemm_k_block(p->kind, p->k);
+    size_t a = p->a_plain ? 0 : (size_t)round_up(out->rows * out->kb * p->e, 64);
+    size_t b = (size_t)(LOADED_GROUP * out->cols * p->e),
+           c = (size_t)(out->rows * out->cols * p->e);
+    out->a = workspace;
+    out->b = workspace ? workspace + a : NULL;
+    out->chain = workspace ? out->b + b : NULL;
+    out->sum = workspace ? out->chain + c : NULL;
+    return a + b + 2 * c;
+}
+
+size_t tn_gemm_direct_workspace(const tn_gemm_plan *p)
+{
+    buffers unused;
+    return layout(p, NULL, &unused);
+}
+
+/* All tiles of rows [0, m) and columns [0, n), n whole vectors. */
+static void tiles(const tn_gemm_plan *p, int64_t m, int64_t n, int64_t k, const char *a,
+                  int64_t a_row, int64_t a_col, const char *b, int64_t b_row, char *c,
+                  int64_t c_row, tn_tile_mode mode)
+{
+    const tn_gemm_loops *loops = p->loops;
+    int64_t panels = (m + loops->mr - 1) / loops->mr, nr = loops->nv * loops->vl;
+    for (int64_t i = 0, left = panels; left; left--) {
+        int64_t rows = (m - i + left - 1) / left;
+        for (int64_t j = 0; j < n; j += nr) {
+            int64_t v = n - j >= nr ? loops->nv : (n - j) / loops->vl;
+            loops->tiles[(rows - 1) * loops->nv + v - 1](k, a + i * a_row, a_row, a_col,
+                                                         b + j * p->e, b_row,
+                                                         c + i * c_row + j * p->e, c_row, mode);
+        }
+        i += rows;
+    }
+}
+
+static void load_b(const tn_gemm_plan *p, const char *b, int64_t k, int64_t n, int64_t width,
+                   char *to)
+{
+    for (int64_t q = 0; q < k; q++, to += width * p->e) {
+        p->load_b(to, b + q * p->b_row, p->b_col, n);
+        if (n < width) memset(to + n * p->e, 0, (size_t)((width - n) * p->e));
+    }
+}
+
+/* Rows [0, m) x columns [0, n) of C. `whole`: n is whole vectors, so B can be read and C written in
+ * place (where the types allow it). */
+static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m, int64_t n,
+                  const char *a, const char *b, char *c)
+{
+    bool b_direct = whole && p->b_plain, c_direct = whole && p->c_plain && p->c_col == p->e;
+    int64_t width = round_up(n, p->loops->vl), pitch = w->cols * p->e;
+    char *sum = c_direct ? c : w->sum;
+    int64_t sum_row = c_direct ? p->c_row : pitch;
+    bool stream = !b_direct || p->k * p->n * p->e > STREAM_BYTES;
+
+    for (int64_t p0 = 0; p0 < p->k; p0 += w->kb) {
+        int64_t kc = least(w->kb, p->k - p0), a_row = p->a_row, a_col = p->a_col;
+        int64_t group = b_direct ? (stream ? GROUP : kc) : LOADED_GROUP;
+        const char *block_a = a + p0 * a_col;
+        if (!p->a_plain) {
+            for (int64_t i = 0; i < m; i++)
+                p->load_a(w->a + i * w->kb * p->e, block_a + i * a_row, a_col, kc);
+            block_a = w->a, a_row = w->kb * p->e, a_col = p->e;
+        }
+        bool aside = p0 > 0 && kc > group; /* a later block that comes in several groups */
+        char *to = aside ? w->chain : sum;
+        int64_t to_row = aside ? pitch : sum_row;
+        for (int64_t q = 0; q < kc; q += group) {
+            int64_t k = least(group, kc - q), b_row = p->b_row;
+            const char *from = b + (p0 + q) * b_row;
+            if (!b_direct) {
+                load_b(p, from, k, n, width, w->b);
+                from = w->b, b_row = width * p->e;
+            }
+            tn_tile_mode mode = q > 0              ? TN_TILE_CHAIN
+                                : aside || p0 == 0 ? TN_TILE_STORE
+                                                   : TN_TILE_ADD;
+            tiles(p, m, width, k, block_a + q * a_col, a_row, a_col, from, b_row, to, to_row, mode);
+        }
+        if (!aside) continue;
+        tn_gemm_store *add = tn_gemm_store_for(p->kind, tn_gemm_kind_type(p->kind));
+        for (int64_t i = 0; i < m; i++) add(sum + i * sum_row, p->e, w->chain + i * pitch, n, true);
+    }
+    if (c_direct) return;
+    for (int64_t i = 0; i < m; i++)
+        p->store_c(c + i * p->c_row, p->c_col, w->sum + i * pitch, n, false);
+}
+
+void tn_gemm_direct(const tn_gemm_plan *p, const char *a, const char *b, char *c, int64_t begin,
+                    int64_t end, char *workspace)
+{
+    buffers w;
+    layout(p, workspace, &w);
+    int64_t panels = (p->m + p->loops->mr - 1) / p->loops->mr;
+    for (int64_t j = begin; j < end; j += w.cols) {
+        int64_t n = least(w.cols, end - j), full = n / p->loops->vl * p->loops->vl;
+        const char *block_b = b + j * p->b_col;
+        for (int64_t i = 0, left = panels; left > 0; left -= PANELS) {
+            int64_t m = left <= PANELS ? p->m - i : (p->m - i) * PANELS / left;
+            const char *block_a = a + i * p->a_row;
+            char *block_c = c + i * p->c_row + j * p->c_col;
+            if (full) block(p, &w, true, m, full, block_a, block_b, block_c);
+            if (full < n)
+                block(p, &w, false, m, n - full, block_a, block_b + full * p->b_col,
+                      block_c + full * p->c_col);
+            i += m;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of very few rows with a B that is contiguous along k: each element of C is a sum over
+ * two contiguous runs, so neither operand is transposed. */
+#include "kernels/gemm_plan.h"
+
+#include <string.h>
+
+enum {
+    LANE_BYTES = 64,
+    MAX_ROWS = 8,
+    MAX_COLS = 4,
+    CHUNK = 512, /* elements along k that go through the buffers at a time; whole lane vectors */
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool a_is_direct(const tn_gemm_plan *p)
+{
+    return p->a_plain && p->a_col == p->e;
+}
+
+size_t tn_gemm_dots_workspace(const tn_gemm_plan *p)
+{
+    return (size_t)((MAX_ROWS + MAX_COLS) * CHUNK * p->e);
+}
+
+static int log2_below(int64_t x)
+{
+    return x >= 4 ? 2 : x >= 2 ? 1 : 0;
+}
+
+/* lanes[i][j] += over `steps` lane vectors, for all rows and columns. */
+static void sum(const tn_gemm_plan *p, int64_t rows, int64_t cols, int64_t steps, const char *a,
+                int64_t a_row, const char *b, int64_t b_col, char *lanes)
+{
+    const tn_gemm_loops *loops = p->loops;
+    for (int64_t i = 0; i < rows;) {
+        int r = log2_below(least(rows - i, loops->dot_rows));
+        for (int64_t j = 0; j < cols;) {
+            int c = log2_below(least(cols - j, loops->dot_cols));
+            loops->dots[3 * r + c](steps, a + i * a_row, a_row, b + j * b_col, b_col, lanes);
+            lanes += LANE_BYTES << r << c;
+            j += 1 << c;
+        }
+        i += 1 << r;
+    }
+}
+
+/* Where `sum` left row i, column j. */
+static int64_t lane_index(const tn_gemm_plan *p, int64_t rows, int64_t cols, int64_t row,
+                          int64_t col)
+{
+    int64_t index = 0;
+    for (int64_t i = 0; i < rows;) {
+        int64_t r = (int64_t)1 << log2_below(least(rows - i, p->loops->dot_rows));
+        if (row >= i + r) {
+            index += r * cols;
+            i += r;
+            continue;
+        }
+        for (int64_t j = 0; j < cols;) {
+            int64_t c = (int64_t)1 << log2_below(least(cols - j, p->loops->dot_cols));
+            if (col < j + c) return index + (row - i) * c + col - j;
+            index += r * c;
+            j += c;
+        }
+    }
+    return index;
+}
+
+static void columns(const tn_gemm_plan *p, int64_t cols, const char *a, const char *b, char *c,
+                    char *buffer)
+{
+    _Alignas(64) char lanes[MAX_ROWS * MAX_COLS * LANE_BYTES], tail_a[MAX_ROWS * LANE_BYTES],
+        tail_b[MAX_COLS * LANE_BYTES], out[MAX_ROWS * MAX_COLS * sizeof(double)],
+        row[MAX_COLS * sizeof(double)];
+    int64_t per_step = LANE_BYTES / p->e, whole = p->k / per_step * per_step, m = p->m;
+    bool a_direct = a_is_direct(p), both_direct = a_direct && p->b_plain;
+    memset(lanes, 0, (size_t)(m * cols * LANE_BYTES));
+    char *buffer_b = buffer + MAX_ROWS * CHUNK * p->e;
+    for (int64_t p0 = 0; p0 < whole;) {
+        int64_t k = both_direct ? whole : least(CHUNK, whole - p0);
+        const char *chunk_a = a + p0 * p->a_col, *chunk_b = b + p0 * p->b_row;
+        int64_t a_row = p->a_row, b_col = p->b_col;
+        if (!a_direct) {
+            for (int64_t i = 0; i < m; i++)
+                p->load_a(buffer + i * CHUNK * p->e, chunk_a + i * a_row, p->a_col, k);
+            chunk_a = buffer, a_row = CHUNK * p->e;
+        }
+        if (!p->b_plain) {
+            for (int64_t j = 0; j < cols; j++)
+                p->load_b(buffer_b + j * CHUNK * p->e, chunk_b + j * b_col, p->b_row, k);
+            chunk_b = buffer_b, b_col = CHUNK * p->e;
+        }
+        sum(p, m, cols, k / per_step, chunk_a, a_row, chunk_b, b_col, lanes);
+        p0 += k;
+    }
+    if (whole <
+        p->k) { /* the rest, filled with zeros: they leave a sum that started at +0 as it is */
+        memset(tail_a, 0, (size_t)(m * LANE_BYTES));
+        memset(tail_b, 0, (size_t)(cols * LANE_BYTES));
+        for (int64_t i = 0; i < m; i++)
+            p->load_a(tail_a + i * LANE_BYTES, a + i * p->a_row + whole * p->a_col, p->a_col,
+                      p->k - whole);
+        for (int64_t j = 0; j < cols; j++)
+            p->load_b(tail_b + j * LANE_BYTES, b + j * p->b_col + whole * p->b_row, p->b_row,
+                      p->k - whole);
+        sum(p, m, cols, 1, tail_a, LANE_BYTES, tail_b, LANE_BYTES, lanes);
+    }
+    p->loops->reduce_lanes(lanes, m * cols, out);
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < cols; j++)
+            memcpy(row + j * p->e, out + lane_index(p, m, cols, i, j) * p->e, (size_t)p->e);
+        p->store_c(c + i * p->c_row, p->c_col, row, cols, false);
+    }
+}
+
+void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
+                          int64_t begin, int64_t end, char *workspace)
+{
+    for (int64_t j = begin; j < end; j += MAX_COLS)
+        columns(p, least(MAX_COLS, end - j), a, b + j * p->b_col, c + j * p->c_col, workspace);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled once for each instruction set; see simd.h. */
+#include <stddef.h>
+#include <string.h>
+
+#include "kernels/gemm_kernels.h"
+#include "kernels/simd.h"
+
+/* Tile sizes: accumulators, one row of B and one broadcast of A must fit in the registers. */
+#if defined(__AVX512F__)
+#define REAL_MR    14 /* 28 of 32 */
+#define COMPLEX_MR 6  /* 24 of 32 */
+#define DR         2
+#define DC         2
+#elif defined(__aarch64__)
+#define REAL_MR    12 /* 24 of 32 */
+#define COMPLEX_MR 6
+#define DR         1
+#define DC         1
+#else
+#define REAL_MR    6 /* 12 of 16 */
+#define COMPLEX_MR 2 /* 8 of 16 */
+#if defined(__AVX2__)
+#define DR 1
+#else
+#define DR 0
+#endif
+#define DC 1
+#endif
+#define NV 2
+
+#define MR REAL_MR
+#define T  f32
+#define E  float
+#include "kernels/gemm_tile.inc"
+#define LANES 16
+#include "kernels/gemm_dots.inc"
+#undef LANES
+#undef T
+#undef E
+#define T f64
+#define E double
+#include "kernels/gemm_tile.inc"
+#define LANES 8
+#include "kernels/gemm_dots.inc"
+#undef LANES
+#undef T
+#undef E
+#define T u32
+#define E uint32_t
+#include "kernels/gemm_tile.inc"
+#undef T
+#undef E
+#define T u64
+#define E uint64_t
+#include "kernels/gemm_tile.inc"
+#undef T
+#undef E
+#undef MR
+
+#define MR COMPLEX_MR
+#define T  f32
+#define E  float
+#include "kernels/gemm_complex_tile.inc"
+#undef T
+#undef E
+#define T f64
+#define E double
+#include "kernels/gemm_complex_tile.inc"
+#undef T
+#undef E
+#undef MR
+
+/* --- transposition: W x W blocks in registers --- */
+
+#if TN_VB >= 32
+typedef uint32_t b32 __attribute__((vector_size(32)));
+typedef uint32_t ub32 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef uint64_t b64 __attribute__((vector_size(32)));
+typedef uint64_t ub64 __attribute__((vector_size(32), aligned(8), may_alias));
+enum { W4 = 8, W8 = 4 };
+
+TN_INLINE void block4(char *dst, int64_t dst_row, const char *src, int64_t src_row)
+{
+    b32 r[8], s[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) r[i] = *(const ub32 *)(src + i * src_row);
+#pragma GCC unroll 4
+    for (int i = 0; i < 8; i += 2) {
+        s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        s[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 8; i += 4) {
+        r[i] = __builtin_shufflevector(s[i], s[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        r[i + 1] = __builtin_shufflevector(s[i], s[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        r[i + 2] = __builtin_shufflevector(s[i + 1], s[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+        r[i + 3] = __builtin_shufflevector(s[i + 1], s[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        b32 low = __builtin_shufflevector(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        b32 high = __builtin_shufflevector(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+        *(ub32 *)(dst + i * dst_row) = low;
+        *(ub32 *)(dst + (i + 4) * dst_row) = high;
+    }
+}
+
+TN_INLINE void block8(char *dst, int64_t dst_row, const char *src, int64_t src_row)
+{
+    b64 r[4], s[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) r[i] = *(const ub64 *)(src + i * src_row);
+#pragma GCC unroll 2
+    for (int i = 0; i < 4; i += 2) {
+        s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 4, 2, 6);
+        s[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 5, 3, 7);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        *(ub64 *)(dst + i * dst_row) = __builtin_shufflevector(s[i], s[i + 2], 0, 1, 4, 5);
+        *(ub64 *)(dst + (i + 2) * dst_row) = __builtin_shufflevector(s[i], s[i + 2], 2, 3, 6, 7);
+    }
+}
+#else
+enum { W4 = 4, W8 = 2 };
+
+TN_INLINE void block4(char *dst, int64_t dst_row, const char *src, int64_t src_row)
+{
+    vu32 r[4], s[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) r[i] = *(const uu32 *)(src + i * src_row);
+#pragma GCC unroll 2
+    for (int i = 0; i < 4; i += 2) {
+        s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 4, 1, 5);
+        s[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 6, 3, 7);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        *(uu32 *)(dst + 2 * i * dst_row) = __builtin_shufflevector(s[i], s[i + 2], 0, 1, 4, 5);
+        *(uu32 *)(dst + (2 * i + 1) * dst_row) =
+            __builtin_shufflevector(s[i], s[i + 2], 2, 3, 6, 7);
+    }
+}
+
+TN_INLINE void block8(char *dst, int64_t dst_row, const char *src, int64_t src_row)
+{
+    vu64 x = *(const uu64 *)src, y = *(const uu64 *)(src + src_row);
+    *(uu64 *)dst = __builtin_shufflevector(x, y, 0, 2);
+    *(uu64 *)(dst + dst_row) = __builtin_shufflevector(x, y, 1, 3);
+}
+#endif
+
+#define TRANSPOSE(bytes, W, E)                                                                     \
+    static void transpose##bytes(char *dst, int64_t dst_row, const char *src, int64_t src_row,     \
+                                 int64_t rows, int64_t cols)                                       \
+    {                                                                                              \
+        int64_t i = 0;                                                                             \
+        for (; i + W <= rows; i += W) {                                                            \
+            int64_t p = 0;                                                                         \
+            for (; p + W <= cols; p += W)                                                          \
+                block##bytes(dst + p * dst_row + i * bytes, dst_row,                               \
+                             src + i * src_row + p * bytes, src_row);                              \
+            for (; p < cols; p++)                                                                  \
+                for (int64_t r = i; r < i + W; r++)                                                \
+                    *(E *)(dst + p * dst_row + r * bytes) =                                        \
+                        *(const E *)(src + r * src_row + p * bytes);                               \
+        }                                                                                          \
+        for (; i < rows; i++)                                                                      \
+            for (int64_t p = 0; p < cols; p++)                                                     \
+                *(E *)(dst + p * dst_row + i * bytes) =                                            \
+                    *(const E *)(src + i * src_row + p * bytes);                                   \
+    }
+typedef uint64_t any_vector __attribute__((vector_size(TN_VB), aligned(1), may_alias));
+typedef uint32_t any32 __attribute__((may_alias));
+typedef uint64_t any64 __attribute__((may_alias));
+TRANSPOSE(4, W4, any32)
+TRANSPOSE(8, W8, any64)
+
+/* --- copying rows into a panel --- */
+
+TN_INLINE void copy_vectors(const int vectors, char *dst, const char *src, int64_t src_row,
+                            int64_t rows)
+{
+    for (int64_t p = 0; p < rows; p++, dst += vectors * TN_VB, src += src_row)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++)
+            *(uu64 *)(dst + v * TN_VB) = *(const any_vector *)(src + v * TN_VB);
+}
+
+static void copy_panel(char *dst, const char *src, int64_t src_row, int64_t rows, int64_t vectors)
+{
+    if (vectors == 1) copy_vectors(1, dst, src, src_row, rows);
+    else copy_vectors(2, dst, src, src_row, rows);
+}
+
+#define FLOAT_LOOPS(name, bytes)                                                                   \
+    {.mr = REAL_MR,                                                                                \
+     .nv = NV,                                                                                     \
+     .vl = TN_VB / bytes,                                                                          \
+     .tiles = tiles_##name,                                                                        \
+     .dot_rows = 1 << DR,                                                                          \
+     .dot_cols = 1 << DC,                                                                          \
+     .dots = all_dots_##name,                                                                      \
+     .reduce_lanes = reduce_lanes_##name}
+#define LOOPS(rows, name, bytes) {.mr = rows, .nv = NV, .vl = TN_VB / bytes, .tiles = tiles_##name}
+
+extern const tn_gemm_table TN_ISA_NAME(tn_gemm_table);
+const tn_gemm_table TN_ISA_NAME(tn_gemm_table) = {
+    .kinds = {[TN_GEMM_F32] = FLOAT_LOOPS(f32, 4),
+              [TN_GEMM_F64] = FLOAT_LOOPS(f64, 8),
+              [TN_GEMM_I32] = LOOPS(REAL_MR, u32, 4),
+              [TN_GEMM_I64] = LOOPS(REAL_MR, u64, 8),
+              [TN_GEMM_C64] = LOOPS(COMPLEX_MR, complex_f32, 4),
+              [TN_GEMM_C128] = LOOPS(COMPLEX_MR, complex_f64, 8)},
+    .transpose4 = transpose4,
+    .transpose8 = transpose8,
+    .copy_panel = copy_panel,
+};

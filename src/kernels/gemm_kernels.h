@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_kernels.h - internal: the inner loops of gemm and convolution, one table for each
+ * instruction set.
+ *
+ * A kind is what a product is computed in. A tile is a block of C that lives in registers: up to
+ * `mr` rows by `nv` vectors of `vl` elements. All strides here are in bytes. */
+#ifndef TN_KERNELS_GEMM_KERNELS_H
+#define TN_KERNELS_GEMM_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "type/type.h"
+
+/* X(KIND, element type that holds it, k block). The k block is part of a product's value, see
+ * gemm.h. */
+#define TN_GEMM_KINDS(X)                                                                           \
+    X(F32, F32, 384)                                                                               \
+    X(F64, F64, 256)                                                                               \
+    X(I32, I32, 384)                                                                               \
+    X(I64, I64, 256)                                                                               \
+    X(C64, C64, 256)                                                                               \
+    X(C128, C128, 192)
+
+typedef enum {
+#define X(KIND, element, block) TN_GEMM_##KIND,
+    TN_GEMM_KINDS(X)
+#undef X
+        TN_GEMM_KIND_COUNT,
+    TN_GEMM_NONE = TN_GEMM_KIND_COUNT
+} tn_gemm_kind;
+
+/* What a tile does with C. */
+typedef enum {
+    TN_TILE_STORE, /* C = sum */
+    TN_TILE_ADD,   /* C = C + sum */
+    TN_TILE_CHAIN  /* C goes on being summed: the first product is added to it */
+} tn_tile_mode;
+
+/* One tile. A is read at a + i * a_row + p * a_col, B at b + p * b_row (whole vectors), C at c + i
+ * * c_row (whole vectors, any alignment). Complex kinds: A is interleaved; a row of B holds nv
+ * vectors of real, then nv of imaginary parts; so does a row of C, and the mode must be STORE. */
+typedef void tn_gemm_tile(int64_t k, const char *a, int64_t a_row, int64_t a_col, const char *b,
+                          int64_t b_row, char *c, int64_t c_row, tn_tile_mode mode);
+
+/* Sums along k in 64-byte lane vectors: lanes[r][c] += A[r] * B[c] for `steps` steps of 64 bytes.
+ */
+typedef void tn_gemm_dots(int64_t steps, const char *a, int64_t a_row, const char *b, int64_t b_col,
+                          char *lanes);
+
+typedef struct {
+    int mr, nv, vl;
+    tn_gemm_tile *const *tiles; /* [(rows - 1) * nv + vectors - 1] */
+    /* Lane sums, [log2 rows][log2 cols] for powers of two up to the limits; NULL: kind has none. */
+    int dot_rows, dot_cols;
+    tn_gemm_dots *const *dots; /* [3 * log2 rows + log2 cols] */
+    /* out[i] = the sum of lanes[i], in a fixed tree. */
+    void (*reduce_lanes)(const char *lanes, int64_t n, char *out);
+} tn_gemm_loops;
+
+typedef struct {
+    tn_gemm_loops kinds[TN_GEMM_KIND_COUNT];
+    /* dst[p][i] = src[i][p] for 4- and 8-byte elements; i < rows, p < cols; strides in bytes. */
+    void (*transpose4)(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,
+                       int64_t cols);
+    void (*transpose8)(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,
+                       int64_t cols);
+    /* `rows` rows of whole vectors (1 or 2), read at any address, written one after the other. */
+    void (*copy_panel)(char *dst, const char *src, int64_t src_row, int64_t rows, int64_t vectors);
+} tn_gemm_table;
+
+/* The table for this machine. */
+const tn_gemm_table *tn_gemm_table_get(void);
+
+/* Reads n elements, `stride` bytes apart, into dense elements of a kind. */
+typedef void tn_gemm_load(char *dst, const char *src, int64_t stride, int64_t n);
+/* Writes n dense elements of a kind to elements `stride` bytes apart, or adds them to what is
+ * there. */
+typedef void tn_gemm_store(char *dst, int64_t stride, const char *src, int64_t n, bool add);
+
+/* NULL where the kind can't be read from (written to) the type. */
+tn_gemm_load *tn_gemm_load_for(tn_gemm_kind kind, tn_element_type type);
+tn_gemm_store *tn_gemm_store_for(tn_gemm_kind kind, tn_element_type type);
+
+tn_gemm_kind tn_gemm_kind_for(tn_element_type a, tn_element_type b, tn_element_type c);
+tn_element_type tn_gemm_kind_type(tn_gemm_kind kind);
+/* Size of one k block when k is cut: at most the kind's limit, all blocks but the last equal. */
+int64_t tn_gemm_k_block(tn_gemm_kind kind, int64_t k);
+/* sum = x * y + sum on one element of a kind. */
+void tn_gemm_multiply_add(tn_gemm_kind kind, const char *x, const char *y, char *sum);
+static inline bool tn_gemm_is_complex(tn_gemm_kind kind)
+{
+    return kind >= TN_GEMM_C64;
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/gemm_plan.h"
+
+#define SWAP(x, y)                                                                                 \
+    do {                                                                                           \
+        __typeof__(x) swap_ = x;                                                                   \
+        x = y;                                                                                     \
+        y = swap_;                                                                                 \
+    } while (0)
+
+enum {
+    DOT_ROWS = 8, /* at most so many rows are summed along k */
+    DOT_MIN_K = 32,
+    SMALL = 192, /* products of less than SMALL^3 are not packed */
+};
+
+static void exchange(tn_gemm_plan *p)
+{
+    SWAP(p->m, p->n);
+    SWAP(p->a_row, p->b_col);
+    SWAP(p->a_col, p->b_row);
+    SWAP(p->c_row, p->c_col);
+    SWAP(p->a_size, p->b_size);
+    SWAP(p->a_plain, p->b_plain);
+    SWAP(p->load_a, p->load_b);
+    p->exchanged = !p->exchanged;
+}
+
+static bool dots_fit(const tn_gemm_plan *p)
+{
+    return p->loops->dots && p->m <= DOT_ROWS && p->k >= DOT_MIN_K && p->b_row == p->b_size &&
+           (p->b_col != p->b_size || p->n == 1);
+}
+
+static bool direct_fits(const tn_gemm_plan *p)
+{
+    if (tn_gemm_is_complex(p->kind) || p->b_col != p->b_size) return false;
+    if (p->m <= 2 * p->loops->mr) return true;
+    bool all_plain = p->a_plain && p->b_plain && p->c_plain && p->c_col == p->e;
+    return all_plain && (double)p->m * (double)p->n * (double)p->k <= SMALL * SMALL * SMALL;
+}
+
+tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
+{
+    tn_gemm_plan p = {.kind = tn_gemm_kind_for(g->a_type, g->b_type, g->c_type),
+                      .table = tn_gemm_table_get(),
+                      .m = g->m,
+                      .n = g->n,
+                      .k = g->k};
+    tn_element_type type = tn_gemm_kind_type(p.kind);
+    p.loops = &p.table->kinds[p.kind];
+    p.e = tn_element_type_bytes(type);
+    p.a_size = tn_element_type_bytes(g->a_type);
+    p.b_size = tn_element_type_bytes(g->b_type);
+    p.c_size = tn_element_type_bytes(g->c_type);
+    p.a_row = g->a_row * p.a_size, p.a_col = g->a_col * p.a_size;
+    p.b_row = g->b_row * p.b_size, p.b_col = g->b_col * p.b_size;
+    p.c_row = g->c_row * p.c_size, p.c_col = g->c_col * p.c_size;
+    p.load_a = tn_gemm_load_for(p.kind, g->a_type);
+    p.load_b = tn_gemm_load_for(p.kind, g->b_type);
+    p.store_c = tn_gemm_store_for(p.kind, g->c_type);
+    /* An integer of the same width has the same bits. */
+    bool integer = p.kind == TN_GEMM_I32 || p.kind == TN_GEMM_I64;
+    p.a_plain = g->a_type == type || (integer && p.a_size == p.e);
+    p.b_plain = g->b_type == type || (integer && p.b_size == p.e);
+    p.c_plain = g->c_type == type || (integer && p.c_size == p.e);
+
+    if (g->k == 0) {
+        p.path = TN_GEMM_ZERO;
+        return p;
+    }
+    /* With one row or column its stride means nothing; make it the one that helps. */
+    if (p.n == 1) p.c_col = p.c_size, p.b_col = p.b_size;
+    if (p.m == 1) p.c_row = p.c_size, p.a_row = p.a_size;
+    if (p.k == 1) p.a_col = p.a_size;
+
+    if (dots_fit(&p)) {
+        p.path = TN_GEMM_DOTS;
+        return p;
+    }
+    exchange(&p);
+    if (dots_fit(&p)) {
+        p.path = TN_GEMM_DOTS;
+        return p;
+    }
+    /* Now exchanged: stay so if only that makes rows of C contiguous, or makes one row of one
+     * column. */
+    bool now = p.c_col == p.c_size, before = p.c_row == p.c_size;
+    if (!(now && (!before || p.m == 1))) exchange(&p);
+    p.path = direct_fits(&p) ? TN_GEMM_DIRECT : TN_GEMM_PACKED;
+    return p;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_plan.h - internal: how one matrix product is computed. The choice follows from the problem
+ * and the instruction set, never from the number of threads. */
+#ifndef TN_KERNELS_GEMM_PLAN_H
+#define TN_KERNELS_GEMM_PLAN_H
+
+#include "kernels/gemm.h"
+#include "kernels/gemm_blocks.h"
+
+typedef enum {
+    TN_GEMM_ZERO,   /* k = 0 */
+    TN_GEMM_DIRECT, /* tiles on A and B where they are: few rows, or small */
+    TN_GEMM_DOTS,   /* sums along k: very few rows, B contiguous along k */
+    TN_GEMM_PACKED, /* gemm_blocks.h */
+} tn_gemm_path;
+
+/* One product of the batch, A and B possibly exchanged (then C is seen transposed). Strides in
+ * bytes. */
+typedef struct {
+    tn_gemm_path path;
+    tn_gemm_kind kind;
+    const tn_gemm_table *table;
+    const tn_gemm_loops *loops;
+    int64_t m, n, k, e; /* e: bytes of an element of the kind */
+    int64_t a_row, a_col, b_row, b_col, c_row, c_col;
+    int64_t a_size, b_size, c_size; /* bytes of an element */
+    bool a_plain, b_plain, c_plain; /* of the kind's type */
+    tn_gemm_load *load_a, *load_b;
+    tn_gemm_store *store_c;
+    bool exchanged;
+} tn_gemm_plan;
+
+tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g);
+
+/* Columns [begin, end) of one product on one thread; `workspace` has the bytes that the function
+ * after it says. */
+void tn_gemm_direct(const tn_gemm_plan *p, const char *a, const char *b, char *c, int64_t begin,
+                    int64_t end, char *workspace);
+size_t tn_gemm_direct_workspace(const tn_gemm_plan *p);
+void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
+                          int64_t begin, int64_t end, char *workspace);
+size_t tn_gemm_dots_workspace(const tn_gemm_plan *p);
+#endif
