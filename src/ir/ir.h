@@ -59,6 +59,8 @@ typedef struct {
 } tn_op_info;
 
 extern const tn_op_info tn_op_infos[TN_OP_COUNT];
+/* "dimension" */
+const char *tn_attr_name_text(tn_attr_name name);
 /* The op spelled `text`, TN_OP_INVALID if there is none. */
 tn_op_kind tn_op_find(const char *text, size_t size);
 

@@ -40,6 +40,17 @@ const tn_op_info tn_op_infos[TN_OP_COUNT] = {
 #undef TN_OP
 };
 
+const char *tn_attr_name_text(tn_attr_name name)
+{
+    static const char *const texts[TN_ATTR_COUNT] = {
+        [TN_ATTR_NONE] = "<no attribute>",
+#define X(spelling, kind) [TN_ATTR_##spelling] = #spelling,
+#include "ir/attrs.def"
+#undef X
+    };
+    return texts[name];
+}
+
 tn_op_kind tn_op_find(const char *text, size_t size)
 {
     for (unsigned i = 1; i < TN_OP_COUNT; i++) {

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* properties.h - an op's inherent attributes: from the wire to the kinds of attrs.def. */
+#ifndef TN_READER_PROPERTIES_H
+#define TN_READER_PROPERTIES_H
+
+#include "reader/entries.h"
+
+/* The property record `index`. */
+tn_status *tn_properties_record(const tn_bytecode *b, const tn_cursor *from, uint64_t index,
+                                tn_cursor *out) TN_MUST_USE;
+
+/* Fills op->attrs from a record: every attribute of the form in wire order, then what this version
+ * lacks gets its default. */
+tn_status *tn_properties_read(tn_bytecode *b, const tn_op_name *name, tn_cursor *record,
+                              tn_op *op) TN_MUST_USE;
+/* The same from a dictionary (bytecode before version 5 has no records). What is no inherent
+ * attribute becomes op->extra when `take_rest`. */
+tn_status *tn_properties_from_dict(tn_bytecode *b, const tn_op_name *name, const tn_cursor *from,
+                                   const tn_attr *dict, bool take_rest, tn_op *op) TN_MUST_USE;
+
+/* Converts one attribute to the kind that attrs.def gives for `name`:
+ *   tensors of integers of rank 1 or 2 to INTS, of booleans to BOOLS, enumerations to INT (of the
+ *   right enumeration), the type `none` to NULL (absent), and in lists tensors to INTS and
+ *   enumerations to INT. */
+tn_status *tn_properties_convert(tn_bytecode *b, const tn_cursor *from, tn_attr_name name,
+                                 const tn_attr *in, const tn_attr **out) TN_MUST_USE;
+
+#endif
