@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/custom_call.h"
+#include "ops/op_test.h"
+
+static void set_groups(tn_op *op, uint32_t rows, uint32_t n, const int64_t *ids)
+{
+    tn_attr *x = (tn_attr *)tn_attr_ints(arena, ids, n);
+    x->ints.rows = rows;
+    tn_op_set_attr(module, op, TN_ATTR_replica_groups, x);
+}
+
+TEST(branches_return_alike)
+{
+    tn_op *op = make_op_with_regions(TN_OP_if, "i1", "2xf32", 2);
+    float v[2] = {0};
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_region *r = make_region(op, i, "");
+        append_return(r, 1, (tn_value *[]){append_constant(r, i ? "2xf64" : "2xf32", v)});
+    }
+    EXPECT_INVALID(op, "result 0 of region 1 should be tensor<2xf32> and is tensor<2xf64>");
+    op->regions[1].last->operands[0]->type = type_of("2xf32", 5);
+    assert_null(tn_op_verify(op, arena));
+    op->operands[0]->type = type_of("i32", 3);
+    EXPECT_INVALID(op, "operand 0 should be tensor<i1> and is tensor<i32>");
+}
+
+TEST(loops_carry_their_types)
+{
+    tn_op *op = make_op_with_regions(TN_OP_while, "i32, f32", "i32, f32", 2);
+    tn_region *cond = make_region(op, 0, "i32, f32"), *body = make_region(op, 1, "i32, f32");
+    append_return(cond, 1,
+                  (tn_value *[]){append_compare(cond, TN_comparison_direction_LT, 0, &cond->args[0],
+                                                &cond->args[0])});
+    append_return(body, 2, (tn_value *[]){&body->args[0], &body->args[1]});
+    assert_null(tn_op_verify(op, arena));
+    body->last->operands[1] = &body->args[0];
+    EXPECT_INVALID(op, "result 1 of region 1 should be tensor<f32> and is tensor<i32>");
+    body->last->operands[1] = &body->args[1];
+    body->args[0].type = type_of("i64", 3);
+    EXPECT_INVALID(op, "argument 0 of region 1 should be tensor<i32> and is tensor<i64>");
+}
+
+TEST(calls_match_signatures)
+{
+    tn_type *t = TN_NEW(arena, tn_type);
+    const tn_type *parts[] = {type_of("2xf32", 5), type_of("i1", 2)};
+    *t = (tn_type){.kind = TN_TYPE_FUNCTION, .n_parts = 2, .n_inputs = 1, .parts = parts};
+    tn_module_add_function(module, "f", t);
+    tn_op *op = make_op(TN_OP_call, "2xf32", "i1");
+    SET_STRING(op, callee, "f");
+    assert_null(tn_op_verify(op, arena));
+    SET_STRING(op, callee, "g");
+    EXPECT_INVALID(op, "there is no function @g");
+    op = make_op(TN_OP_call, "3xf32", "i1");
+    SET_STRING(op, callee, "f");
+    EXPECT_INVALID(op, "argument 0 of @f should be tensor<2xf32> and is tensor<3xf32>");
+}
+
+TEST(tuples_know_their_parts)
+{
+    tn_op *op = make_op(TN_OP_tuple, "2xf32, i1", "i1");
+    const tn_type *types[1];
+    assert_null(tn_op_behaviours[TN_OP_tuple].infer(op, arena, types));
+    op->results[0].type = types[0];
+    assert_null(tn_op_verify(op, arena));
+    tn_op *get = make_op(TN_OP_get_tuple_element, "i1", "i1");
+    get->operands[0] = &op->results[0];
+    SET_INT(get, index, 1);
+    assert_null(tn_op_verify(get, arena));
+    SET_INT(get, index, 2);
+    EXPECT_INVALID(get, "index should be in [0, 2) and is 2");
+}
+
+TEST(collectives_alone_are_identities)
+{
+    tn_op *op = make_op_with_regions(TN_OP_all_reduce, "3xi32", "3xi32", 1);
+    make_binary_region(op, 0, TN_OP_add, "i32");
+    set_groups(op, 1, 1, (int64_t[]){0});
+    int32_t x[] = {1, 2, 3}, out[3];
+    assert_null(tn_op_verify(op, arena));
+    tn_tensor in = {x, op->operands[0]->type}, result = {out, op->results[0].type};
+    tn_eval_context ctx = {0};
+    assert_null(tn_op_behaviours[op->kind].eval(op, &ctx, &in, &result));
+    EXPECT(int32_t, out, 1, 2, 3);
+    set_groups(op, 1, 2, (int64_t[]){0, 0});
+    EXPECT_INVALID(op, "replica_groups names 0 twice");
+    set_groups(op, 1, 2, (int64_t[]){0, 1});
+    EXPECT_INVALID(op, "replica_groups names 1, but there are 1 replicas");
+    module->num_replicas = 2;
+    expect_invalid(op, TN_UNIMPLEMENTED, "stablehlo.all_reduce between 2 devices");
+    set_groups(op, 2, 2, (int64_t[]){0, 1});
+    assert_null(tn_op_verify(op, arena));
+    SET_BOOL(op, use_global_device_ids, true);
+    EXPECT_INVALID(op, "use_global_device_ids should come with a positive channel_id");
+    module->num_replicas = 1;
+
+    op = make_op(TN_OP_collective_permute, "3xi32", "3xi32");
+    tn_op_set_attr(module, op, TN_ATTR_source_target_pairs, tn_attr_ints(arena, NULL, 0));
+    RUN(op, IN(x), OUT(out));
+    EXPECT(int32_t, out, 0, 0, 0);
+    uint32_t id = 7;
+    RUN(make_op(TN_OP_replica_id, "", "ui32"), NO_IN, OUT(&id));
+    assert_int_equal(id, 0);
+}
+
+TEST(custom_calls_have_known_targets)
+{
+    tn_op *op = make_op(TN_OP_custom_call, "2xf32", "2xf32");
+    SET_STRING(op, call_target_name, "Sharding");
+    float x[] = {1, 2}, out[2];
+    RUN(op, IN(x), OUT(out));
+    EXPECT(float, out, 1, 2);
+    SET_STRING(op, call_target_name, "xla.sdy.FuncResultSharding");
+    RUN(op, IN(x), OUT(out));
+    SET_STRING(op, call_target_name, "nobody");
+    expect_invalid(op, TN_NOT_FOUND, "no handler for custom call target 'nobody'");
+    op = make_op(TN_OP_custom_call, "4xf32", "2xf32");
+    SET_STRING(op, call_target_name, "SPMDFullToShardShape");
+    expect_invalid(op, TN_UNIMPLEMENTED, "from tensor<4xf32> to tensor<2xf32>");
+}
+
+TEST(shape_assertions_speak)
+{
+    tn_op *op = make_op(TN_OP_custom_call, "i1, i32, i64", "");
+    SET_STRING(op, call_target_name, "shape_assertion");
+    const char *text = "sizes {0} and {1,3} differ {";
+    tn_named_attr extra = {"error_message", tn_attr_string(arena, text, strlen(text))};
+    op->extra = &extra;
+    op->n_extra = 1;
+    bool good = true, bad = false;
+    int32_t x = 4;
+    int64_t y = -5;
+    RUN(op, IN(&good, &x, &y), OUT(NULL));
+    tn_status *s = run(op, IN(&bad, &x, &y), OUT(NULL));
+    assert_non_null(strstr(tn_status_message(s), "sizes 4 and -5 differ {"));
+    tn_status_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(branches_return_alike),
+        cmocka_unit_test(loops_carry_their_types),
+        cmocka_unit_test(calls_match_signatures),
+        cmocka_unit_test(tuples_know_their_parts),
+        cmocka_unit_test(collectives_alone_are_identities),
+        cmocka_unit_test(custom_calls_have_known_targets),
+        cmocka_unit_test(shape_assertions_speak),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

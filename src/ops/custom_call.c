@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/custom_call.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ops/access.h"
+#include "ops/behaviours.h"
+#include "ops/infer.h"
+
+static _Atomic(const tn_custom_call_provider *) provider;
+
+void tn_custom_call_set_provider(const tn_custom_call_provider *p)
+{
+    atomic_store(&provider, p);
+}
+
+/* --- identities: marks for a partitioner or a memory planner --- */
+
+static tn_status *infer_mark(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    TN_TRY(tn_check_count(op, "number of results", op->n_operands, op->n_results));
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        out[i] = tn_operand_type(op, i);
+        if (tn_type_compatible(out[i], tn_result_type(op, i))) continue;
+        return TN_OP_ERROR(UNIMPLEMENTED, op,
+                           "target '%s' from %s to %s, a change to the shape of one device, is not "
+                           "supported",
+                           tn_op_string(op, TN_ATTR_call_target_name), TN_TYPE_IN_MESSAGE(out[i]),
+                           TN_TYPE_IN_MESSAGE(tn_result_type(op, i)));
+    }
+    return NULL;
+}
+
+/* --- shape_assertion(condition, sizes...): what jax.export checks once shapes are known --- */
+
+static tn_status *infer_assertion(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    if (!op->n_operands || op->n_results)
+        return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                           "target 'shape_assertion' takes a condition and gives nothing; got %u "
+                           "operands and %u results",
+                           op->n_operands, op->n_results);
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        TN_TRY(tn_check_rank(op, i, 0));
+        if (i) TN_TRY(tn_check_integer(op, i));
+    }
+    const tn_type *t = tn_operand_type(op, 0);
+    if (t->element == TN_I1) return NULL;
+    return TN_OP_ERROR(INVALID_ARGUMENT, op, "operand 0 should be tensor<i1> and is %s",
+                       TN_TYPE_IN_MESSAGE(t));
+}
+
+/* `text` with {k}, or {k,width}, replaced by integer operand k + 1. */
+static void fill_in(const tn_op *op, const tn_tensor *operands, const char *text, char *out,
+                    size_t size)
+{
+    size_t used = 0;
+    while (*text && used + 1 < size) {
+        char *end;
+        unsigned long k = text[0] == '{' ? strtoul(text + 1, &end, 10) : 0;
+        if (text[0] == '{' && end != text + 1 && k < op->n_operands - 1) {
+            const char *close = strchr(end, '}');
+            if (close) {
+                const tn_tensor *v = &operands[k + 1];
+                int n = snprintf(out + used, size - used, "%" PRId64,
+                                 tn_read_index(v->data, v->type->element, 0));
+                used += n > 0 ? (size_t)n : 0;
+                text = close + 1;
+                continue;
+            }
+        }
+        out[used++] = *text++;
+    }
+    out[used < size ? used : size - 1] = 0;
+}
+
+static tn_status *eval_assertion(const tn_op *op, const tn_eval_context *ctx,
+                                 const tn_tensor *operands, tn_tensor *results)
+{
+    if (*(const uint8_t *)operands[0].data) return NULL;
+    const tn_attr *message = tn_op_extra(op, "error_message");
+    char text[1024];
+    fill_in(op, operands,
+            message && message->kind == TN_ATTR_KIND_STRING ? message->string.data
+                                                            : "a shape assertion failed",
+            text, sizeof text);
+    return TN_OP_ERROR(INVALID_ARGUMENT, op, "%s", text);
+}
+
+/* --- the table --- */
+
+static const tn_custom_call_target targets[] = {
+    {"LayoutConstraint", infer_mark, tn_eval_identity},
+    {"MoveToDevice", infer_mark, tn_eval_identity},
+    {"MoveToHost", infer_mark, tn_eval_identity},
+    {"SPMDFullToShardShape", infer_mark, tn_eval_identity},
+    {"SPMDShardToFullShape", infer_mark, tn_eval_identity},
+    {"Sharding", infer_mark, tn_eval_identity},
+    {"annotate_device_placement", infer_mark, tn_eval_identity},
+    {"shape_assertion", infer_assertion, eval_assertion},
+    {"xla.sdy.*", infer_mark, tn_eval_identity},
+};
+
+const tn_custom_call_target *tn_custom_call_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        size_t n = strlen(targets[i].name);
+        bool prefix = targets[i].name[n - 1] == '*';
+        if (prefix ? !strncmp(targets[i].name, name, n - 1) : !strcmp(targets[i].name, name))
+            return &targets[i];
+    }
+    return NULL;
+}
+
+tn_status *tn_infer_custom_call(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    const char *name = tn_op_string(op, TN_ATTR_call_target_name);
+    const tn_custom_call_target *t = tn_custom_call_find(name);
+    if (t) return t->infer(op, a, out);
+    const tn_custom_call_provider *p = atomic_load(&provider);
+    if (!p || !p->has(op))
+        return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s'", name);
+    for (uint32_t i = 0; i < op->n_results; i++) out[i] = tn_result_type(op, i);
+    return NULL;
+}
+
+tn_status *tn_eval_custom_call(const tn_op *op, const tn_eval_context *ctx,
+                               const tn_tensor *operands, tn_tensor *results)
+{
+    const char *name = tn_op_string(op, TN_ATTR_call_target_name);
+    const tn_custom_call_target *t = tn_custom_call_find(name);
+    if (t) return t->eval(op, ctx, operands, results);
+    const tn_custom_call_provider *p = atomic_load(&provider);
+    if (p) return p->eval(op, ctx, operands, results);
+    return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s'", name);
+}

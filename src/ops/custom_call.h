@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* custom_call.h - who computes a stablehlo.custom_call: the targets that Tenon knows by name, then
+ * a provider from outside (handlers registered through the FFI extension). */
+#ifndef TN_OPS_CUSTOM_CALL_H
+#define TN_OPS_CUSTOM_CALL_H
+
+#include "ops/ops.h"
+
+typedef struct {
+    const char *name; /* one that ends in '*' stands for every name that begins so */
+    tn_infer_fn infer;
+    tn_eval_fn eval;
+} tn_custom_call_target;
+
+/* The built-in target of that name, or NULL. */
+const tn_custom_call_target *tn_custom_call_find(const char *name);
+
+/* Handlers from outside. Functions may be called from any thread. */
+typedef struct {
+    /* Is there a handler for this op? Called when the program is compiled. */
+    bool (*has)(const tn_op *op);
+    /* As tn_eval_fn; what belongs to the run is in ctx->custom_calls. */
+    tn_eval_fn eval;
+} tn_custom_call_provider;
+/* Sets the provider of this process; it must live for ever. */
+void tn_custom_call_set_provider(const tn_custom_call_provider *p);
+
+#endif
