@@ -5,7 +5,7 @@
 
 #include "host/internal.h"
 
-struct tn_host_program {
+struct tn_host_executable {
     tn_host_client *client;
     PJRT_LoadedExecutable *executable;
     size_t n_devices, n_outputs;
@@ -40,7 +40,7 @@ static size_t encode_options(unsigned char out[64], int replicas, int partitions
     return n + 2;
 }
 
-static tn_status *compile(tn_host_program *p, const void *code, size_t size, const char *format,
+static tn_status *compile(tn_host_executable *p, const void *code, size_t size, const char *format,
                           int replicas, int partitions)
 {
     tn_plugin *plugin = p->client->plugin;
@@ -80,20 +80,20 @@ static tn_status *compile(tn_host_program *p, const void *code, size_t size, con
     return s;
 }
 
-tn_status *tn_host_program_compile(tn_host_client *c, const void *code, size_t size,
-                                   const char *format, int replicas, int partitions,
-                                   tn_host_program **out)
+tn_status *tn_host_executable_compile(tn_host_client *c, const void *code, size_t size,
+                                      const char *format, int replicas, int partitions,
+                                      tn_host_executable **out)
 {
-    tn_host_program *p = calloc(1, sizeof *p);
+    tn_host_executable *p = calloc(1, sizeof *p);
     if (!p) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
     p->client = c;
     tn_status *s = compile(p, code, size, format, replicas, partitions);
-    if (s) tn_host_program_free(p);
+    if (s) tn_host_executable_free(p);
     else *out = p;
     return s;
 }
 
-void tn_host_program_free(tn_host_program *p)
+void tn_host_executable_free(tn_host_executable *p)
 {
     if (!p) return;
     if (p->executable) {
@@ -105,15 +105,15 @@ void tn_host_program_free(tn_host_program *p)
     free(p);
 }
 
-size_t tn_host_program_output_count(const tn_host_program *p)
+size_t tn_host_executable_output_count(const tn_host_executable *p)
 {
     return p->n_outputs;
 }
-size_t tn_host_program_device_count(const tn_host_program *p)
+size_t tn_host_executable_device_count(const tn_host_executable *p)
 {
     return p->n_devices;
 }
-PJRT_LoadedExecutable *tn_host_program_handle(const tn_host_program *p)
+PJRT_LoadedExecutable *tn_host_executable_handle(const tn_host_executable *p)
 {
     return p->executable;
 }
@@ -147,7 +147,7 @@ static void end_launch(tn_host_client *c, launch *l)
     free(l->events);
 }
 
-static tn_status *prepare(tn_host_program *p, const tn_array *inputs, size_t n_inputs, launch *l)
+static tn_status *prepare(tn_host_executable *p, const tn_array *inputs, size_t n_inputs, launch *l)
 {
     *l = (launch){.n_devices = p->n_devices, .n_in = n_inputs, .n_out = p->n_outputs};
     l->in = calloc(l->n_devices * l->n_in + 1, sizeof *l->in);
@@ -169,7 +169,7 @@ static tn_status *prepare(tn_host_program *p, const tn_array *inputs, size_t n_i
     return NULL;
 }
 
-static tn_status *launch_and_wait(tn_host_program *p, launch *l, uint64_t *ns)
+static tn_status *launch_and_wait(tn_host_executable *p, launch *l, uint64_t *ns)
 {
     PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE,
                                    .call_location = ""};
@@ -194,8 +194,8 @@ static tn_status *launch_and_wait(tn_host_program *p, launch *l, uint64_t *ns)
     return first;
 }
 
-tn_status *tn_host_program_run(tn_host_program *p, const tn_array *inputs, size_t n_inputs,
-                               tn_array *outputs, uint64_t *ns)
+tn_status *tn_host_executable_run(tn_host_executable *p, const tn_array *inputs, size_t n_inputs,
+                                  tn_array *outputs, uint64_t *ns)
 {
     launch l;
     tn_status *s = prepare(p, inputs, n_inputs, &l);

@@ -180,15 +180,15 @@ static tn_status *restore_scalars(const test_case *c, tn_array *in, size_t total
     return NULL;
 }
 
-static tn_status *run_program(const test_case *c, tn_host_program *p)
+static tn_status *run_program(const test_case *c, tn_host_executable *p)
 {
     const cJSON *rows = cJSON_GetObjectItem(c->record, "inputs");
     int devices = cJSON_GetArraySize(rows), n = cJSON_GetArraySize(cJSON_GetArrayItem(rows, 0));
-    if ((size_t)devices != tn_host_program_device_count(p))
+    if ((size_t)devices != tn_host_executable_device_count(p))
         return TN_ERROR(INVALID_ARGUMENT, "the program runs on %zu devices, expected %d",
-                        tn_host_program_device_count(p), devices);
+                        tn_host_executable_device_count(p), devices);
     size_t total = (size_t)devices * (size_t)n,
-           n_out = (size_t)devices * tn_host_program_output_count(p);
+           n_out = (size_t)devices * tn_host_executable_output_count(p);
     tn_array *in = calloc(total + 1, sizeof *in), *out = calloc(n_out + 1, sizeof *out);
     if (!in || !out) die("out of memory");
     tn_status *s = NULL;
@@ -197,8 +197,8 @@ static tn_status *run_program(const test_case *c, tn_host_program *p)
             s = read_array(c, "in", d, devices, i,
                            cJSON_GetArrayItem(cJSON_GetArrayItem(rows, d), i), &in[d * n + i]);
     if (!s) s = restore_scalars(c, in, total, (size_t)n);
-    if (!s) s = tn_host_program_run(p, in, (size_t)n, out, NULL);
-    if (!s) s = compare_outputs(c, out, tn_host_program_output_count(p));
+    if (!s) s = tn_host_executable_run(p, in, (size_t)n, out, NULL);
+    if (!s) s = compare_outputs(c, out, tn_host_executable_output_count(p));
     for (size_t i = 0; i < total; i++) tn_array_free(&in[i]);
     for (size_t i = 0; i < n_out; i++) tn_array_free(&out[i]);
     free(in);
@@ -220,12 +220,12 @@ static tn_status *run_case(const test_case *c, tn_host_client *client)
     }
     int replicas = cJSON_GetObjectItem(c->record, "num_replicas")->valueint;
     int partitions = cJSON_GetObjectItem(c->record, "num_partitions")->valueint;
-    tn_host_program *p;
-    s = tn_host_program_compile(client, code, size, "mlir", replicas, partitions, &p);
+    tn_host_executable *p;
+    s = tn_host_executable_compile(client, code, size, "mlir", replicas, partitions, &p);
     free(code);
     if (s) return tn_status_annotate(s, "%s", tn_code_name(tn_status_code(s)));
     s = run_program(c, p);
-    tn_host_program_free(p);
+    tn_host_executable_free(p);
     return s;
 }
 

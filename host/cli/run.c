@@ -85,16 +85,16 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static tn_status *run_often(tn_host_program *p, const arguments *a, const tn_array *in,
+static tn_status *run_often(tn_host_executable *p, const arguments *a, const tn_array *in,
                             tn_array *out)
 {
     uint64_t *ns = calloc((size_t)a->repeat, sizeof *ns);
     if (!ns) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
-    size_t n_out = tn_host_program_output_count(p);
+    size_t n_out = tn_host_executable_output_count(p);
     tn_status *s = NULL;
     for (int i = 0; i < a->repeat && !s; i++) {
         for (size_t k = 0; k < n_out; k++) tn_array_free(&out[k]);
-        s = tn_host_program_run(p, in, a->n_inputs, out, &ns[i]);
+        s = tn_host_executable_run(p, in, a->n_inputs, out, &ns[i]);
     }
     if (!s) {
         double first = (double)ns[0] / 1e6;
@@ -120,14 +120,14 @@ static tn_status *deliver(const arguments *a, const tn_array *out, size_t n)
     return NULL;
 }
 
-static tn_status *compile(tn_host_client *c, const char *path, tn_host_program **out)
+static tn_status *compile(tn_host_client *c, const char *path, tn_host_executable **out)
 {
     void *code;
     size_t size;
     TN_TRY(tn_read_file(path, &code, &size));
     struct timespec t0, t1;
     clock_gettime(CLOCK_MONOTONIC, &t0);
-    tn_status *s = tn_host_program_compile(c, code, size, "mlir", 1, 1, out);
+    tn_status *s = tn_host_executable_compile(c, code, size, "mlir", 1, 1, out);
     clock_gettime(CLOCK_MONOTONIC, &t1);
     free(code);
     if (s) return tn_status_annotate(s, "%s", path);
@@ -139,13 +139,13 @@ static tn_status *compile(tn_host_client *c, const char *path, tn_host_program *
 static tn_status *run(tn_host_client *c, const arguments *a)
 {
     tn_array *in = calloc(a->n_inputs + 1, sizeof *in), *out = NULL;
-    tn_host_program *p = NULL;
+    tn_host_executable *p = NULL;
     size_t n_out = 0;
     tn_status *s = in ? NULL : TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
     for (size_t i = 0; i < a->n_inputs && !s; i++) s = read_input(a->inputs[i], &in[i]);
     if (!s) s = compile(c, a->module, &p);
     if (!s) {
-        n_out = tn_host_program_output_count(p);
+        n_out = tn_host_executable_output_count(p);
         out = calloc(n_out + 1, sizeof *out);
         s = out ? run_often(p, a, in, out) : TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
     }
@@ -154,7 +154,7 @@ static tn_status *run(tn_host_client *c, const arguments *a)
     for (size_t i = 0; i < n_out && out; i++) tn_array_free(&out[i]);
     free(in);
     free(out);
-    tn_host_program_free(p);
+    tn_host_executable_free(p);
     return s;
 }
 

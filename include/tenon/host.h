@@ -69,7 +69,7 @@ tn_status *tn_npy_write(const char *path, const tn_array *a) TN_MUST_USE;
 /* --- client and programs --- */
 
 typedef struct tn_host_client tn_host_client;
-typedef struct tn_host_program tn_host_program;
+typedef struct tn_host_executable tn_host_executable;
 
 /* options: "name=value" strings; whole numbers, true and false, and anything else as text. */
 tn_status *tn_host_client_create(tn_plugin *p, const char *const *options, size_t n,
@@ -80,18 +80,18 @@ size_t tn_host_client_device_count(const tn_host_client *c); /* addressable ones
 PJRT_Device *tn_host_client_device(const tn_host_client *c, size_t i);
 
 /* format: "mlir" or "hlo". Compiles for replicas * partitions devices. */
-tn_status *tn_host_program_compile(tn_host_client *c, const void *code, size_t size,
-                                   const char *format, int replicas, int partitions,
-                                   tn_host_program **out) TN_MUST_USE;
-void tn_host_program_free(tn_host_program *p);
-size_t tn_host_program_output_count(const tn_host_program *p);
-size_t tn_host_program_device_count(const tn_host_program *p);
-PJRT_LoadedExecutable *tn_host_program_handle(const tn_host_program *p);
+tn_status *tn_host_executable_compile(tn_host_client *c, const void *code, size_t size,
+                                      const char *format, int replicas, int partitions,
+                                      tn_host_executable **out) TN_MUST_USE;
+void tn_host_executable_free(tn_host_executable *p);
+size_t tn_host_executable_output_count(const tn_host_executable *p);
+size_t tn_host_executable_device_count(const tn_host_executable *p);
+PJRT_LoadedExecutable *tn_host_executable_handle(const tn_host_executable *p);
 /* Runs once and waits. inputs[device * n_inputs + i]; fills outputs[device * output_count + i],
  * which the caller frees with tn_array_free. ns, if not NULL, gets the time from execute to the
  * last ready event. */
-tn_status *tn_host_program_run(tn_host_program *p, const tn_array *inputs, size_t n_inputs,
-                               tn_array *outputs, uint64_t *ns) TN_MUST_USE;
+tn_status *tn_host_executable_run(tn_host_executable *p, const tn_array *inputs, size_t n_inputs,
+                                  tn_array *outputs, uint64_t *ns) TN_MUST_USE;
 
 /* Copies an array to a device and waits; the array may be freed afterwards. */
 tn_status *tn_host_buffer_from_array(tn_host_client *c, PJRT_Device *device, const tn_array *a,
