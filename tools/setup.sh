@@ -84,9 +84,9 @@ make_venv()
     wanted=$(cat python/requirements.txt python/pyproject.toml; pwd)
     [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && return 0
 
+    install_packages venv
     "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
         die "$PYTHON is older than 3.11, the oldest that the pinned JAX runs on; set PYTHON"
-    install_packages venv
     echo "setup: Python packages into $dir (some hundred megabytes the first time)" >&2
     [ -x "$dir/bin/python" ] || "$PYTHON" -m venv "$dir"
     local pip=("$dir/bin/python" -m pip --disable-pip-version-check --no-input install -q)
