@@ -45,10 +45,10 @@ skip()
 checks()
 {
     step checks includes exit 60 "$PYTHON" tools/check_includes.py
-    if command -v clang-format-19 >/dev/null; then
+    if tools/setup.sh packages format; then
         step checks format exit 120 make format-check
     else
-        skip checks format "clang-format-19 is not installed"
+        skip checks format "no clang-format-19"
     fi
 }
 
