@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/elementwise.h"
+
+#include "base/thread_pool.h"
+#include "ops/behaviours.h"
+
+/* --- choosing kernels --- */
+
+static tn_status *refuse(const tn_op *op)
+{
+    char type[128];
+    return TN_OP_ERROR(UNIMPLEMENTED, op, "not supported on %s",
+                       tn_type_format(tn_operand_type(op, 0), type, sizeof type));
+}
+
+static bool is_scalar_beside(const tn_op *op, uint32_t operand)
+{
+    return tn_operand_type(op, operand)->rank == 0 && tn_result_type(op, 0)->rank != 0;
+}
+
+/* No type is wider than 64 bits, and the attribute may be any number. */
+static int bits_of(const tn_op *op, tn_attr_name name)
+{
+    int64_t bits = tn_op_int(op, name, -1);
+    return bits < 0 ? -1 : bits > 64 ? 64 : (int)bits;
+}
+
+static bool find_kernel(const tn_op *op, tn_kernel *out)
+{
+    tn_isa isa = tn_cpu_isa();
+    tn_element_type e = tn_operand_type(op, 0)->element, to = tn_result_type(op, 0)->element;
+    switch ((int)op->kind) {
+    case TN_OP_clamp:
+        return tn_kernel_clamp(isa, is_scalar_beside(op, 0), is_scalar_beside(op, 2), to, out);
+    case TN_OP_compare: {
+        int64_t direction = tn_op_int(op, TN_ATTR_comparison_direction, -1);
+        int64_t type = tn_op_int(op, TN_ATTR_compare_type, TN_comparison_type_NOTYPE);
+        if (direction < 0 || direction > TN_comparison_direction_LT) return false;
+        return tn_kernel_compare(isa, (int)direction, type == TN_comparison_type_TOTALORDER, e,
+                                 out);
+    }
+    case TN_OP_convert: return tn_kernel_convert(isa, e, to, out);
+    case TN_OP_reduce_precision:
+        return tn_kernel_reduce_precision(isa, bits_of(op, TN_ATTR_exponent_bits),
+                                          bits_of(op, TN_ATTR_mantissa_bits), e, out);
+    case TN_OP_select: return tn_kernel_select(isa, is_scalar_beside(op, 0), to, out);
+    default: return tn_kernel_elementwise(isa, op->kind, e, out);
+    }
+}
+
+tn_status *tn_elementwise_kernel(const tn_op *op, tn_kernel *out)
+{
+    if (!tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE) || op->n_operands < 1) return refuse(op);
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (tn_operand_type(op, i)->quantization) return refuse(op);
+    return find_kernel(op, out) ? NULL : refuse(op);
+}
+
+/* Measured roughly with AVX2; only the order of magnitude counts. */
+double tn_elementwise_cost(const tn_op *op)
+{
+    bool real = tn_is_float(tn_operand_type(op, 0)->element);
+    double wide = tn_element_type_bytes(tn_operand_type(op, 0)->element) / 4.0;
+    switch ((int)op->kind) {
+    case TN_OP_cbrt:
+    case TN_OP_cosine:
+    case TN_OP_exponential:
+    case TN_OP_exponential_minus_one:
+    case TN_OP_log:
+    case TN_OP_log_plus_one:
+    case TN_OP_logistic:
+    case TN_OP_sine:
+    case TN_OP_tan:
+    case TN_OP_tanh:
+    case TN_OP_power:
+    case TN_OP_atan2: return real ? 10 : 50;
+    case TN_OP_divide:
+    case TN_OP_remainder:
+    case TN_OP_rsqrt:
+    case TN_OP_sqrt: return real ? 1 : 5;
+    default: return 0.1 + 0.2 * wide;
+    }
+}
+
+/* --- evaluation --- */
+
+typedef struct {
+    const tn_kernel *kernel;
+    const tn_tensor *operands;
+    void *out;
+} job;
+
+static void run_range(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    const tn_kernel *k = j->kernel;
+    const void *in[TN_KERNEL_OPERANDS];
+    for (uint32_t i = 0; i < k->n_operands; i++)
+        in[i] = (const char *)j->operands[i].data + (size_t)begin * k->in_step[i];
+    tn_kernel_run(k, (size_t)(end - begin), in, (char *)j->out + (size_t)begin * k->out_step);
+}
+
+/* Any ELEMENTWISE op. Operands of a shape other than the result's are scalars: the kernel knows. */
+tn_status *tn_eval_elementwise(const tn_op *op, const tn_eval_context *ctx,
+                               const tn_tensor *operands, tn_tensor *results)
+{
+    tn_kernel kernel;
+    TN_TRY(tn_elementwise_kernel(op, &kernel));
+    int64_t n = tn_type_elements(results[0].type);
+    if (n <= 0) return NULL;
+    job j = {&kernel, operands, results[0].data};
+    tn_parallel_for(ctx->pool, n, tn_elementwise_cost(op), run_range, &j);
+    return NULL;
+}
+
+#define SAME_AS_ELEMENTWISE(name)                                                                  \
+    tn_status *tn_eval_##name(const tn_op *op, const tn_eval_context *ctx,                         \
+                              const tn_tensor *operands, tn_tensor *results)                       \
+    {                                                                                              \
+        return tn_eval_elementwise(op, ctx, operands, results);                                    \
+    }
+// clang-format off
+SAME_AS_ELEMENTWISE(clamp)
+SAME_AS_ELEMENTWISE(compare)
+SAME_AS_ELEMENTWISE(convert)
+SAME_AS_ELEMENTWISE(reduce_precision)
+SAME_AS_ELEMENTWISE(select)
+// clang-format on
