@@ -119,9 +119,9 @@ static tn_status *make(char *strings[STRINGS], uint32_t n, tn_topology **out)
 tn_status *tn_topology_make(const char *platform_name, const char *platform_version,
                             const char *kind, uint32_t n, tn_topology **out)
 {
-    char *strings[STRINGS] = {strndup(platform_name, LONGEST_STRING),
-                              strndup(platform_version, LONGEST_STRING),
-                              strndup(kind, LONGEST_STRING)};
+    const char *given[STRINGS] = {platform_name, platform_version, kind};
+    char *strings[STRINGS];
+    for (int i = 0; i < STRINGS; i++) strings[i] = strdup(given[i]);
     return make(strings, n, out);
 }
 
