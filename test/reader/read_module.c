@@ -21,6 +21,11 @@ static tn_status *run(void *ctx)
 {
     job *j = ctx;
     TN_TRY(tn_read_bytecode(j->data, j->size, j->arena, &j->module));
+    if (j->print) {
+        size_t size;
+        const char *text = tn_module_print(j->module, j->arena, &size);
+        fwrite(text, 1, size, stdout);
+    }
     return NULL;
 }
 
