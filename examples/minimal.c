@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* minimal.c - the whole way through the PJRT C API from a C program: load, compile, run, read back.
  *
- *   minimal PLUGIN.so axpy.mlirbc        prints a * x + y
+ *   cc -Iinclude examples/minimal.c -o minimal -ldl
+ *   ./minimal PLUGIN.so examples/axpy.mlirbc        prints a * x + y
  *
  * Works with any PJRT plugin, not only Tenon's. The program file is a StableHLO portable artifact;
- * make_program.py beside this file wrote it from a JAX function. Build: cc -Iinclude
- * examples/minimal.c -ldl */
+ * make_program.py beside this file wrote it from a JAX function. */
 #include "tenon/pjrt.h"
 
 #include <dlfcn.h>
