@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/body.h"
+#include "ops/ops.h"
 
 /* A behaviour that nobody has written yet is NULL here, and using it gives UNIMPLEMENTED with the
  * op's name. */
@@ -17,9 +17,3 @@ const tn_op_behaviour tn_op_behaviours[TN_OP_COUNT] = {
 #include "ir/ops.def"
 #undef TN_OP
 };
-
-/* Until ops/body.c is there. */
-__attribute__((weak)) tn_status *tn_body_compile(const tn_region *r, tn_arena *a, const tn_body **out)
-{
-    return TN_ERROR(UNIMPLEMENTED, "bodies of reductions are not there yet");
-}
