@@ -21,95 +21,6 @@ static int64_t batch_count(const tn_gemm *g)
     return n;
 }
 
-/* --- the packed path's reading of plain strided matrices --- */
-
-typedef struct {
-    const tn_gemm_plan *p;
-    const char *a, *b;
-} matrices;
-
-static void transpose(const tn_gemm_plan *p, char *dst, int64_t dst_row, const char *src,
-                      int64_t src_row, int64_t rows, int64_t cols)
-{
-    if (p->e == 4) p->table->transpose4(dst, dst_row, src, src_row, rows, cols);
-    else p->table->transpose8(dst, dst_row, src, src_row, rows, cols);
-}
-
-/* dst[r * row + q * col] = src[r][q], where src is contiguous along q, through a buffer if the type
- * differs. */
-static void copy_transposed(const tn_gemm_plan *p, tn_gemm_load *load, bool plain, const char *src,
-                            int64_t src_row, int64_t src_col, int64_t rows, int64_t cols, char *dst,
-                            int64_t dst_row)
-{
-    enum { ROWS = 16, COLS = 64 };
-    char buffer[ROWS * COLS * 8];
-    if (plain) {
-        transpose(p, dst, dst_row, src, src_row, rows, cols);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r += ROWS) {
-        int64_t n_rows = rows - r < ROWS ? rows - r : ROWS;
-        for (int64_t q = 0; q < cols; q += COLS) {
-            int64_t n_cols = cols - q < COLS ? cols - q : COLS;
-            for (int64_t i = 0; i < n_rows; i++)
-                load(buffer + i * COLS * p->e, src + (r + i) * src_row + q * src_col, src_col,
-                     n_cols);
-            transpose(p, dst + q * dst_row + r * p->e, dst_row, buffer, COLS * p->e, n_rows,
-                      n_cols);
-        }
-    }
-}
-
-static void pack_a(const void *source, int64_t i, int64_t rows, int64_t q, int64_t k, char *dst,
-                   int64_t row, int64_t col)
-{
-    const matrices *s = source;
-    const tn_gemm_plan *p = s->p;
-    const char *src = s->a + i * p->a_row + q * p->a_col;
-    if (col == p->e)
-        for (int64_t r = 0; r < rows; r++)
-            p->load_a(dst + r * row, src + r * p->a_row, p->a_col, k);
-    else
-        for (int64_t c = 0; c < k; c++)
-            p->load_a(dst + c * col, src + c * p->a_col, p->a_row, rows);
-}
-
-static void pack_b(const void *source, int64_t j, int64_t cols, int64_t q, int64_t k, char *dst,
-                   int64_t row)
-{
-    const matrices *s = source;
-    const tn_gemm_plan *p = s->p;
-    const char *src = s->b + q * p->b_row + j * p->b_col;
-    if (p->b_row == p->b_size && p->e <= 8)
-        copy_transposed(p, p->load_b, p->b_plain, src, p->b_col, p->b_row, cols, k, dst, row);
-    else if (p->b_plain && p->b_col == p->e && cols * p->e == row &&
-             row % (p->loops->vl * p->e) == 0 && !tn_gemm_is_complex(p->kind))
-        p->table->copy_panel(dst, src, p->b_row, k, cols / p->loops->vl);
-    else
-        for (int64_t c = 0; c < k; c++)
-            p->load_b(dst + c * row, src + c * p->b_row, p->b_col, cols);
-}
-
-static tn_gemm_blocks blocks_of(const tn_gemm_plan *p, const matrices *s, char *c)
-{
-    return (tn_gemm_blocks){.kind = p->kind,
-                            .table = p->table,
-                            .m = p->m,
-                            .n = p->n,
-                            .k = p->k,
-                            .source = s,
-                            .pack_a = pack_a,
-                            .a_by_columns = p->a_row == p->a_size && p->a_col != p->a_size,
-                            .pack_b = pack_b,
-                            .c = c,
-                            .c_row = p->c_row,
-                            .c_col = p->c_col,
-                            .store = p->store_c,
-                            .c_plain = p->c_plain};
-}
-
-/* --- running --- */
-
 /* What one thread needs for one product. */
 static size_t part_bytes(const tn_gemm_plan *p)
 {
@@ -119,7 +30,8 @@ static size_t part_bytes(const tn_gemm_plan *p)
     case TN_GEMM_DIRECT: size = tn_gemm_direct_workspace(p); break;
     case TN_GEMM_DOTS: size = tn_gemm_dots_workspace(p); break;
     case TN_GEMM_PACKED: {
-        tn_gemm_blocks blocks = blocks_of(p, NULL, NULL);
+        tn_gemm_matrices matrices = {p, NULL, NULL};
+        tn_gemm_blocks blocks = tn_gemm_matrix_blocks(&matrices, NULL);
         size = tn_gemm_blocks_workspace(&blocks);
         break;
     }
@@ -193,15 +105,21 @@ static void zero(const tn_gemm_plan *p, char *c)
 }
 
 /* A plain loop, for when there is no memory to work in. */
-static void naive(const tn_gemm_plan *p, const char *a, const char *b, char *c)
+static void naive(const job *one)
 {
-    char x[16], y[16], sum[16];
+    const tn_gemm_plan *p = one->p;
+    const char *a = one->a, *b = one->b;
+    char x[16], y[16], sum[16], *c = one->c;
+    tn_element_type a_type = p->exchanged ? one->g->b_type : one->g->a_type;
+    tn_element_type b_type = p->exchanged ? one->g->a_type : one->g->b_type;
+    tn_gemm_load *load_a = tn_gemm_load_for(p->kind, a_type),
+                 *load_b = tn_gemm_load_for(p->kind, b_type);
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
             memset(sum, 0, sizeof sum);
             for (int64_t q = 0; q < p->k; q++) {
-                p->load_a(x, a + i * p->a_row + q * p->a_col, p->a_size, 1);
-                p->load_b(y, b + q * p->b_row + j * p->b_col, p->b_size, 1);
+                load_a(x, a + i * p->a_row + q * p->a_col, p->a_size, 1);
+                load_b(y, b + q * p->b_row + j * p->b_col, p->b_size, 1);
                 tn_gemm_multiply_add(p->kind, x, y, sum);
             }
             p->store_c(c + i * p->c_row + j * p->c_col, p->c_size, sum, 1, false);
@@ -227,10 +145,10 @@ static void one_product(const job *j, tn_thread_pool *pool)
     if (p->path == TN_GEMM_ZERO) {
         zero(p, j->c);
     } else if (!j->workspace) {
-        naive(p, j->a, j->b, j->c);
+        naive(j);
     } else if (p->path == TN_GEMM_PACKED) {
-        matrices s = {p, j->a, j->b};
-        tn_gemm_blocks blocks = blocks_of(p, &s, j->c);
+        tn_gemm_matrices matrices = {p, j->a, j->b};
+        tn_gemm_blocks blocks = tn_gemm_matrix_blocks(&matrices, j->c);
         tn_gemm_blocks_run(&blocks, pool, j->workspace);
     } else {
         int64_t unit = p->loops->nv * p->loops->vl, items = (p->n + unit - 1) / unit;

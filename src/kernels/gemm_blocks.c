@@ -65,8 +65,9 @@ size_t tn_gemm_blocks_workspace(const tn_gemm_blocks *g)
 
 double tn_gemm_cost_ns(tn_gemm_kind kind, const tn_gemm_loops *loops, double products)
 {
-    static const double slower[] = {[TN_GEMM_F32] = 1, [TN_GEMM_F64] = 1, [TN_GEMM_I32] = 3,
-                                    [TN_GEMM_I64] = 6, [TN_GEMM_C64] = 4, [TN_GEMM_C128] = 4};
+    static const double slower[] = {
+        [TN_GEMM_F32] = 1,   [TN_GEMM_F64] = 1, [TN_GEMM_I32] = 3, [TN_GEMM_I64] = 6,
+        [TN_GEMM_P16] = 1.5, [TN_GEMM_C64] = 4, [TN_GEMM_C128] = 4};
     return products * slower[kind] / (3.0 * loops->vl);
 }
 
@@ -107,18 +108,6 @@ static int64_t vectors(const block *b, int64_t cols)
     return ceil_div(cols, b->s.loops->vl);
 }
 
-/* [re im re im ...] of one panel row becomes [re re ... | im im ...], in place. */
-static void split_complex(char *row, int64_t width, int64_t e)
-{
-    char copy[4 * 64]; /* two vectors of each part */
-    int64_t half = e / 2;
-    memcpy(copy, row, (size_t)(width * e));
-    for (int64_t c = 0; c < width; c++) {
-        memcpy(row + c * half, copy + c * e, (size_t)half);
-        memcpy(row + (width + c) * half, copy + c * e + half, (size_t)half);
-    }
-}
-
 static void pack_b_panels(const block *b, int64_t item)
 {
     const tn_gemm_blocks *g = b->g;
@@ -129,8 +118,7 @@ static void pack_b_panels(const block *b, int64_t item)
         char *dst = b->packed_b + j * b->k * e;
         if (cols < width) memset(dst, 0, (size_t)(width * b->k * e));
         g->pack_b(g->source, b->j0 + j, cols, b->p0, b->k, dst, width * e);
-        if (tn_gemm_is_complex(g->kind))
-            for (int64_t p = 0; p < b->k; p++) split_complex(dst + p * width * e, width, e);
+        if (tn_gemm_is_complex(g->kind)) tn_gemm_split_complex(g->kind, dst, b->k, width);
     }
 }
 
@@ -140,16 +128,6 @@ static void pack_items(void *ctx, int64_t begin, int64_t end)
     for (int64_t item = begin; item < end; item++) {
         if (item < b->a_items) pack_a_panel(b, item);
         else pack_b_panels(b, item - b->a_items);
-    }
-}
-
-/* [re re ... | im im ...] back to [re im re im ...]. */
-static void join_complex(char *dst, const char *row, int64_t width, int64_t cols, int64_t e)
-{
-    int64_t half = e / 2;
-    for (int64_t c = 0; c < cols; c++) {
-        memcpy(dst + c * e, row + c * half, (size_t)half);
-        memcpy(dst + c * e + half, row + (width + c) * half, (size_t)half);
     }
 }
 
@@ -165,7 +143,7 @@ static void tile_aside(const block *b, tn_gemm_tile *tile, int64_t rows, int64_t
     for (int64_t r = 0; r < rows; r++) {
         const char *row = beside + r * pitch;
         if (is_complex) {
-            join_complex(joined, row, width, cols, b->s.e);
+            tn_gemm_join_complex(b->g->kind, joined, row, width, cols);
             row = joined;
         }
         store(c + r * c_row, c_col, row, cols, b->add);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between element types in memory and the type that a product is computed in. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -65,22 +66,19 @@ typedef struct {
 
 #define LOADS(X)                                                                                   \
     X(F32, float, F32, float, x)                                                                   \
-    X(F32, float, BF16, uint16_t, tn_f32_of_bf16(x))                                               \
-    X(F32, float, F16, uint16_t, tn_f32_of_f16(x))                                                 \
     X(F64, double, F64, double, x)                                                                 \
     X(F64, double, F32, float, x)                                                                  \
     X(F64, double, BF16, uint16_t, tn_f32_of_bf16(x))                                              \
     X(F64, double, F16, uint16_t, tn_f32_of_f16(x))                                                \
     INTEGERS(X, I32, uint32_t)                                                                     \
-    INTEGERS(X, I64, uint64_t)
+    INTEGERS(X, I64, uint64_t)                                                                     \
+    INTEGERS(X, P16, int16_t)
 
 /* Sign extension of the low `bits` bits, as narrow integers are kept in memory. */
 #define SIGNED(bits) ((int8_t)((uint8_t)x << (8 - bits)) >> (8 - bits))
 
 #define STORES(X)                                                                                  \
     X(F32, float, F32, float, y, x)                                                                \
-    X(F32, float, BF16, uint16_t, tn_f32_of_bf16(y), tn_bf16_of_f32(x))                            \
-    X(F32, float, F16, uint16_t, tn_f32_of_f16(y), tn_f16_of_f32(x))                               \
     X(F64, double, F64, double, y, x)                                                              \
     X(F64, double, F32, float, y, x)                                                               \
     X(I32, uint32_t, I1, uint8_t, y, x != 0)                                                       \
@@ -99,6 +97,33 @@ typedef struct {
 
 LOADS(LOAD)
 STORES(STORE)
+
+/* Half floats have loops for each instruction set. Sums are never added to them: they are kept in
+ * f32. */
+#define HALF(E, from)                                                                              \
+    static void load_F32_##E(char *dst, const char *src, int64_t stride, int64_t n)                \
+    {                                                                                              \
+        float *out = (float *)dst;                                                                 \
+        if (stride == 2) {                                                                         \
+            tn_gemm_table_get()->f32_of_##from(out, (const uint16_t *)src, n);                     \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++, src += stride)                                             \
+            out[i] = tn_f32_of_##from(*(const uint16_t *)src);                                     \
+    }                                                                                              \
+    static void store_F32_##E(char *dst, int64_t stride, const char *src, int64_t n, bool add)     \
+    {                                                                                              \
+        const float *in = (const float *)src;                                                      \
+        assert(!add);                                                                              \
+        if (stride == 2) {                                                                         \
+            tn_gemm_table_get()->from##_of_f32((uint16_t *)dst, in, n);                            \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++, dst += stride)                                             \
+            *(uint16_t *)dst = tn_##from##_of_f32(in[i]);                                          \
+    }
+HALF(BF16, bf16)
+HALF(F16, f16)
 
 #define LOAD_COMPLEX(K, kt, E, et)                                                                 \
     static void load_##K##_##E(char *dst, const char *src, int64_t stride, int64_t n)              \
@@ -129,13 +154,17 @@ STORE_COMPLEX(C128, c128)
 
 static tn_gemm_load *const loads[TN_GEMM_KIND_COUNT][TN_ELEMENT_TYPE_COUNT] = {
     LOADS(LOAD_ENTRY) //
-        [TN_GEMM_C64][TN_C64] = load_C64_C64,
+        [TN_GEMM_F32][TN_BF16] = load_F32_BF16,
+    [TN_GEMM_F32][TN_F16] = load_F32_F16,
+    [TN_GEMM_C64][TN_C64] = load_C64_C64,
     [TN_GEMM_C128][TN_C128] = load_C128_C128,
     [TN_GEMM_C128][TN_C64] = load_C128_C64,
 };
 static tn_gemm_store *const stores[TN_GEMM_KIND_COUNT][TN_ELEMENT_TYPE_COUNT] = {
     STORES(STORE_ENTRY) //
-        [TN_GEMM_C64][TN_C64] = store_C64_C64,
+        [TN_GEMM_F32][TN_BF16] = store_F32_BF16,
+    [TN_GEMM_F32][TN_F16] = store_F32_F16,
+    [TN_GEMM_C64][TN_C64] = store_C64_C64,
     [TN_GEMM_C128][TN_C128] = store_C128_C128,
 };
 
@@ -151,6 +180,7 @@ tn_gemm_load *tn_gemm_load_for(tn_gemm_kind kind, tn_element_type type)
 
 tn_gemm_store *tn_gemm_store_for(tn_gemm_kind kind, tn_element_type type)
 {
+    if (kind == TN_GEMM_P16) kind = TN_GEMM_I32; /* its sums are plain integers */
     return is_known(kind, type) ? stores[kind][type] : NULL;
 }
 
@@ -223,6 +253,54 @@ void tn_gemm_multiply_add(tn_gemm_kind kind, const char *x, const char *y, char 
         REAL_CASE(I64, uint64_t, a *b + s)
         COMPLEX_CASE(C64, c64, fmaf)
         COMPLEX_CASE(C128, c128, fma)
+    case TN_GEMM_P16:
     case TN_GEMM_NONE: break;
     }
+}
+
+void tn_gemm_interleave16(char *restrict dst, const char *restrict x, const char *restrict y,
+                          int64_t n)
+{
+    uint16_t *to = (uint16_t *)dst;
+    const uint16_t *even = (const uint16_t *)x, *odd = (const uint16_t *)y;
+    for (int64_t i = 0; i < n; i++) {
+        to[2 * i] = even[i];
+        to[2 * i + 1] = odd[i];
+    }
+}
+
+enum { MAX_WIDTH = 2 * 64 / sizeof(float) }; /* two vectors */
+
+#define COMPLEX_ROWS(part)                                                                         \
+    static void split_##part(part *row, int64_t rows, int64_t width)                               \
+    {                                                                                              \
+        part copy[2 * MAX_WIDTH];                                                                  \
+        for (int64_t r = 0; r < rows; r++, row += 2 * width) {                                     \
+            memcpy(copy, row, sizeof(part) * 2 * (size_t)width);                                   \
+            for (int64_t c = 0; c < width; c++) row[c] = copy[2 * c];                              \
+            for (int64_t c = 0; c < width; c++) row[width + c] = copy[2 * c + 1];                  \
+        }                                                                                          \
+    }                                                                                              \
+    static void join_##part(part *restrict dst, const part *restrict row, int64_t width,           \
+                            int64_t cols)                                                          \
+    {                                                                                              \
+        for (int64_t c = 0; c < cols; c++) {                                                       \
+            dst[2 * c] = row[c];                                                                   \
+            dst[2 * c + 1] = row[width + c];                                                       \
+        }                                                                                          \
+    }
+COMPLEX_ROWS(float)
+COMPLEX_ROWS(double)
+
+void tn_gemm_split_complex(tn_gemm_kind kind, char *panel, int64_t rows, int64_t width)
+{
+    if (kind == TN_GEMM_C64) split_float((float *)panel, rows, width);
+    else split_double((double *)panel, rows, width);
+}
+
+void tn_gemm_join_complex(tn_gemm_kind kind, char *dst, const char *row, int64_t width,
+                          int64_t cols)
+{
+    if (kind == TN_GEMM_C64) join_float((float *)dst, (const float *)row, width, cols);
+    else join_double((double *)dst, (const double *)row, width, cols);
 }

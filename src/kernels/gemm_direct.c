@@ -103,7 +103,7 @@ static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m
 
     for (int64_t p0 = 0; p0 < p->k; p0 += w->kb) {
         int64_t kc = least(w->kb, p->k - p0), a_row = p->a_row, a_col = p->a_col;
-        int64_t group = b_direct ? (stream ? GROUP : kc) : LOADED_GROUP;
+        int64_t group = b_direct ? (stream ? GROUP : kc) : LOADED_GROUP * w->cols / width;
         const char *block_a = a + p0 * a_col;
         if (!p->a_plain) {
             for (int64_t i = 0; i < m; i++)

@@ -8,8 +8,8 @@
 enum {
     LANE_BYTES = 64,
     MAX_ROWS = 8,
-    MAX_COLS = 4,
-    CHUNK = 512, /* elements along k that go through the buffers at a time; whole lane vectors */
+    MAX_COLS = 16,
+    CHUNK = 256, /* elements along k that go through the buffers at a time; whole lane vectors */
 };
 
 static int64_t least(int64_t a, int64_t b)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/gemm_kernels.h"
+#include "kernels/half.h"
 #include "kernels/simd.h"
 
 /* Tile sizes: accumulators, one row of B and one broadcast of A must fit in the registers. */
@@ -47,6 +48,11 @@
 #undef T
 #undef E
 #define T u32
+#define E uint32_t
+#include "kernels/gemm_tile.inc"
+#undef T
+#undef E
+#define T p16
 #define E uint32_t
 #include "kernels/gemm_tile.inc"
 #undef T
@@ -177,6 +183,44 @@ typedef uint64_t any64 __attribute__((may_alias));
 TRANSPOSE(4, W4, any32)
 TRANSPOSE(8, W8, any64)
 
+/* --- half floats: half.h vectorised, or the instructions for f16 --- */
+
+static void f32_of_bf16(float *dst, const uint16_t *src, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) dst[i] = tn_f32_of_bf16(src[i]);
+}
+
+static void bf16_of_f32(uint16_t *dst, const float *src, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) dst[i] = tn_bf16_of_f32(src[i]);
+}
+
+static void f32_of_f16(float *dst, const uint16_t *src, int64_t n)
+{
+    int64_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(dst + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(src + i))));
+#elif defined(__F16C__)
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + i))));
+#endif
+    for (; i < n; i++) dst[i] = tn_f32_of_f16(src[i]);
+}
+
+static void f16_of_f32(uint16_t *dst, const float *src, int64_t n)
+{
+    int64_t i = 0;
+#if defined(__AVX512F__)
+    for (; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((__m256i *)(dst + i), _mm512_cvtps_ph(_mm512_loadu_ps(src + i), 0));
+#elif defined(__F16C__)
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(dst + i), _mm256_cvtps_ph(_mm256_loadu_ps(src + i), 0));
+#endif
+    for (; i < n; i++) dst[i] = tn_f16_of_f32(src[i]);
+}
+
 /* --- copying rows into a panel --- */
 
 TN_INLINE void copy_vectors(const int vectors, char *dst, const char *src, int64_t src_row,
@@ -210,10 +254,15 @@ const tn_gemm_table TN_ISA_NAME(tn_gemm_table) = {
     .kinds = {[TN_GEMM_F32] = FLOAT_LOOPS(f32, 4),
               [TN_GEMM_F64] = FLOAT_LOOPS(f64, 8),
               [TN_GEMM_I32] = LOOPS(REAL_MR, u32, 4),
+              [TN_GEMM_P16] = LOOPS(REAL_MR, p16, 4),
               [TN_GEMM_I64] = LOOPS(REAL_MR, u64, 8),
               [TN_GEMM_C64] = LOOPS(COMPLEX_MR, complex_f32, 4),
               [TN_GEMM_C128] = LOOPS(COMPLEX_MR, complex_f64, 8)},
     .transpose4 = transpose4,
     .transpose8 = transpose8,
+    .f32_of_bf16 = f32_of_bf16,
+    .f32_of_f16 = f32_of_f16,
+    .bf16_of_f32 = bf16_of_f32,
+    .f16_of_f32 = f16_of_f32,
     .copy_panel = copy_panel,
 };

@@ -20,6 +20,7 @@
     X(F64, F64, 256)                                                                               \
     X(I32, I32, 384)                                                                               \
     X(I64, I64, 256)                                                                               \
+    X(P16, I32, 384)                                                                               \
     X(C64, C64, 256)                                                                               \
     X(C128, C128, 192)
 
@@ -66,6 +67,11 @@ typedef struct {
                        int64_t cols);
     void (*transpose8)(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,
                        int64_t cols);
+    /* n dense elements to f32 and back, as half.h does. */
+    void (*f32_of_bf16)(float *dst, const uint16_t *src, int64_t n);
+    void (*f32_of_f16)(float *dst, const uint16_t *src, int64_t n);
+    void (*bf16_of_f32)(uint16_t *dst, const float *src, int64_t n);
+    void (*f16_of_f32)(uint16_t *dst, const float *src, int64_t n);
     /* `rows` rows of whole vectors (1 or 2), read at any address, written one after the other. */
     void (*copy_panel)(char *dst, const char *src, int64_t src_row, int64_t rows, int64_t vectors);
 } tn_gemm_table;
@@ -73,7 +79,7 @@ typedef struct {
 /* The table for this machine. */
 const tn_gemm_table *tn_gemm_table_get(void);
 
-/* Reads n elements, `stride` bytes apart, into dense elements of a kind. */
+/* Reads n elements, `stride` bytes apart, into dense elements of a kind (P16: 16-bit integers). */
 typedef void tn_gemm_load(char *dst, const char *src, int64_t stride, int64_t n);
 /* Writes n dense elements of a kind to elements `stride` bytes apart, or adds them to what is
  * there. */
@@ -83,12 +89,21 @@ typedef void tn_gemm_store(char *dst, int64_t stride, const char *src, int64_t n
 tn_gemm_load *tn_gemm_load_for(tn_gemm_kind kind, tn_element_type type);
 tn_gemm_store *tn_gemm_store_for(tn_gemm_kind kind, tn_element_type type);
 
+/* The kind of a product; never P16. */
 tn_gemm_kind tn_gemm_kind_for(tn_element_type a, tn_element_type b, tn_element_type c);
 tn_element_type tn_gemm_kind_type(tn_gemm_kind kind);
 /* Size of one k block when k is cut: at most the kind's limit, all blocks but the last equal. */
 int64_t tn_gemm_k_block(tn_gemm_kind kind, int64_t k);
+/* dst = x[0] y[0] x[1] y[1] ... of 16-bit elements. */
+void tn_gemm_interleave16(char *dst, const char *x, const char *y, int64_t n);
 /* sum = x * y + sum on one element of a kind. */
 void tn_gemm_multiply_add(tn_gemm_kind kind, const char *x, const char *y, char *sum);
+/* Each of `rows` rows of `width` elements, re im re im ..., becomes re re ... im im ..., in place.
+ */
+void tn_gemm_split_complex(tn_gemm_kind kind, char *panel, int64_t rows, int64_t width);
+/* The first `cols` elements of a row of `width` that was split, joined again. */
+void tn_gemm_join_complex(tn_gemm_kind kind, char *dst, const char *row, int64_t width,
+                          int64_t cols);
 static inline bool tn_gemm_is_complex(tn_gemm_kind kind)
 {
     return kind >= TN_GEMM_C64;

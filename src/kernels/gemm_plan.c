@@ -40,6 +40,16 @@ static bool direct_fits(const tn_gemm_plan *p)
     return all_plain && (double)p->m * (double)p->n * (double)p->k <= SMALL * SMALL * SMALL;
 }
 
+/* Unsigned 16-bit numbers don't fit signed ones, which matters only where the result is wider. */
+static bool pairs_fit(const tn_gemm *g)
+{
+    if (tn_is_float(g->c_type) || tn_is_complex(g->c_type) || tn_element_type_bits(g->c_type) > 32)
+        return false;
+    bool narrow = tn_element_type_bits(g->a_type) <= 16 && tn_element_type_bits(g->b_type) <= 16;
+    bool unsigned16 = g->a_type == TN_U16 || g->b_type == TN_U16;
+    return narrow && (!unsigned16 || tn_element_type_bits(g->c_type) <= 16);
+}
+
 tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
 {
     tn_gemm_plan p = {.kind = tn_gemm_kind_for(g->a_type, g->b_type, g->c_type),
@@ -88,5 +98,12 @@ tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
     bool now = p.c_col == p.c_size, before = p.c_row == p.c_size;
     if (!(now && (!before || p.m == 1))) exchange(&p);
     p.path = direct_fits(&p) ? TN_GEMM_DIRECT : TN_GEMM_PACKED;
+    p.pairs = p.path == TN_GEMM_PACKED && pairs_fit(g);
+    if (p.pairs) {
+        tn_element_type a = p.exchanged ? g->b_type : g->a_type,
+                        b = p.exchanged ? g->a_type : g->b_type;
+        p.load_a = tn_gemm_load_for(TN_GEMM_P16, a);
+        p.load_b = tn_gemm_load_for(TN_GEMM_P16, b);
+    }
     return p;
 }

@@ -28,9 +28,17 @@ typedef struct {
     tn_gemm_load *load_a, *load_b;
     tn_gemm_store *store_c;
     bool exchanged;
+    bool pairs; /* PACKED, and operands fit kind P16 */
 } tn_gemm_plan;
 
 tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g);
+
+/* The PACKED path: operands of one product, and the blocks that compute it. */
+typedef struct {
+    const tn_gemm_plan *p;
+    const char *a, *b;
+} tn_gemm_matrices;
+tn_gemm_blocks tn_gemm_matrix_blocks(const tn_gemm_matrices *s, char *c);
 
 /* Columns [begin, end) of one product on one thread; `workspace` has the bytes that the function
  * after it says. */

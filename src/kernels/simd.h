@@ -41,6 +41,8 @@ TN_VECTOR(f32, float)
 TN_VECTOR(f64, double)
 TN_VECTOR(u32, uint32_t)
 TN_VECTOR(u64, uint64_t)
+typedef vu32 vp16;
+typedef uu32 up16;
 
 #if defined(__AVX512F__)
 TN_INLINE vf32 set_f32(float x)
@@ -161,9 +163,37 @@ TN_INLINE vf64 fnma_f64(vf64 a, vf64 b, vf64 c)
 }
 #endif
 #endif
+/* Sums of two products of 16-bit integers in each 32 bits. */
+TN_INLINE vu32 pair_products(vu32 a, vu32 b)
+{
+#if defined(__AVX512F__)
+    return (vu32)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (vu32)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#elif defined(__x86_64__)
+    return (vu32)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#elif defined(__aarch64__)
+    int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
+    int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y)), high = vmull_high_s16(x, y);
+    return (vu32)vpaddq_s32(low, high);
+#else
+    typedef int32_t vi32 __attribute__((vector_size(TN_VB)));
+    vi32 x = (vi32)a, y = (vi32)b, x0 = (vi32)(a << 16) >> 16, y0 = (vi32)(b << 16) >> 16;
+    return (vu32)(x0 * y0) + (vu32)((x >> 16) * (y >> 16));
+#endif
+}
+
 TN_INLINE vu32 fma_u32(vu32 a, vu32 b, vu32 c)
 {
     return a * b + c;
+}
+TN_INLINE vp16 set_p16(uint32_t x)
+{
+    return set_u32(x);
+}
+TN_INLINE vp16 fma_p16(vp16 a, vp16 b, vp16 c)
+{
+    return pair_products(a, b) + c;
 }
 TN_INLINE vu64 fma_u64(vu64 a, vu64 b, vu64 c)
 {
