@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simplify - local rewrites that change no bit of any value (but for the payload of a NaN).
+ *
+ * Before:  reshape(reshape(x))   transpose(x) that moves only dimensions of size 1
+ * After:   reshape(x)            reshape(x)
+ * Also:    slices, pads, broadcasts, converts, transposes and reversals that change nothing;
+ * transposes of transposes and broadcasts of broadcasts; a select whose predicate is known; dynamic
+ * slices whose place is known; real and imag of complex; arithmetic with neutral integers, x * 1
+ * and x - 0; branches whose choice is known; values that a loop carries and never changes. Not: x +
+ * 0 for floats, since -0 + 0 is 0. Source:  StableHLO spec, each op's section; IEEE 754 for the
+ * float rules. */
+#include <string.h>
+
+#include "passes/rewrite.h"
+
+static bool same_type(const tn_value *x, const tn_value *y)
+{
+    return tn_type_equal(x->type, y->type);
+}
+
+/* --- shapes --- */
+
+static bool by(tn_op *op, tn_value *v, bool *changed)
+{
+    tn_rewrite_by(op, v);
+    *changed = true;
+    return true;
+}
+
+static bool by_reshape(tn_module *m, tn_op *op, tn_value *x, bool *changed)
+{
+    if (tn_type_equal(x->type, op->results[0].type)) return by(op, x, changed);
+    tn_op *r = tn_rewrite_op(m, op, TN_OP_reshape, op->results[0].type, 1, &x);
+    return by(op, &r->results[0], changed);
+}
+
+static bool simplify_reshape(tn_module *m, tn_op *op, bool *changed)
+{
+    tn_value *x = op->operands[0];
+    if (same_type(x, &op->results[0])) return by(op, x, changed);
+    if (!x->op || x->op->kind != TN_OP_reshape) return false;
+    if (same_type(x->op->operands[0], &op->results[0])) return by(op, x->op->operands[0], changed);
+    op->operands[0] = x->op->operands[0];
+    *changed = true;
+    return false;
+}
+
+/* Do the dimensions that are larger than 1 keep their order? */
+static bool keeps_order(const tn_type *t, const int64_t *permutation)
+{
+    int64_t last = -1;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (t->dims[permutation[i]] == 1) continue;
+        if (permutation[i] < last) return false;
+        last = permutation[i];
+    }
+    return true;
+}
+
+static bool simplify_transpose(tn_module *m, tn_op *op, bool *changed)
+{
+    tn_value *x = op->operands[0];
+    uint32_t n;
+    const int64_t *p = tn_op_ints(op, TN_ATTR_permutation, &n);
+    if (n != x->type->rank || x->type->quantization) return false;
+    if (keeps_order(x->type, p)) return by_reshape(m, op, x, changed);
+    if (!x->op || x->op->kind != TN_OP_transpose) return false;
+    uint32_t inner_n;
+    const int64_t *inner = tn_op_ints(x->op, TN_ATTR_permutation, &inner_n);
+    if (inner_n != n) return false;
+    int64_t *both = TN_NEW_ARRAY(m->arena, int64_t, n);
+    for (uint32_t i = 0; i < n; i++) both[i] = inner[p[i]];
+    tn_rewrite_ints(m, op, TN_ATTR_permutation, both, n);
+    op->operands[0] = x->op->operands[0];
+    *changed = true;
+    if (keeps_order(op->operands[0]->type, both))
+        return by_reshape(m, op, op->operands[0], changed);
+    return false;
+}
+
+static bool simplify_broadcast(tn_module *m, tn_op *op, bool *changed)
+{
+    tn_value *x = op->operands[0];
+    uint32_t n;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_broadcast_dimensions, &n);
+    if (n != x->type->rank || x->type->quantization) return false;
+    bool ordered = true;
+    for (uint32_t i = 1; i < n; i++) ordered = ordered && dims[i] > dims[i - 1];
+    if (ordered && tn_type_elements(x->type) == tn_type_elements(op->results[0].type))
+        return by_reshape(m, op, x, changed);
+    if (!x->op || x->op->kind != TN_OP_broadcast_in_dim) return false;
+    uint32_t inner_n;
+    const int64_t *inner = tn_op_ints(x->op, TN_ATTR_broadcast_dimensions, &inner_n);
+    int64_t *both = TN_NEW_ARRAY(m->arena, int64_t, inner_n);
+    for (uint32_t i = 0; i < inner_n; i++) both[i] = dims[inner[i]];
+    tn_rewrite_ints(m, op, TN_ATTR_broadcast_dimensions, both, inner_n);
+    op->operands[0] = x->op->operands[0];
+    *changed = true;
+    return false;
+}
+
+static bool all_equal(const tn_op *op, tn_attr_name name, int64_t value)
+{
+    uint32_t n;
+    const int64_t *v = tn_op_ints(op, name, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i] != value) return false;
+    return true;
+}
+
+static bool simplify_pad(tn_op *op, bool *changed)
+{
+    if (!same_type(op->operands[0], &op->results[0])) return false;
+    if (!all_equal(op, TN_ATTR_edge_padding_low, 0) ||
+        !all_equal(op, TN_ATTR_edge_padding_high, 0) || !all_equal(op, TN_ATTR_interior_padding, 0))
+        return false;
+    return by(op, op->operands[0], changed);
+}
+
+static bool simplify_concatenate(tn_op *op, bool *changed)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (tn_type_elements(op->operands[i]->type)) op->operands[kept++] = op->operands[i];
+    if (kept == 0 || kept == op->n_operands) {
+        if (op->n_operands == 1) return by(op, op->operands[0], changed);
+        return false;
+    }
+    op->n_operands = kept;
+    *changed = true;
+    return kept == 1 ? by(op, op->operands[0], changed) : false;
+}
+
+static bool simplify_reverse(tn_op *op, bool *changed)
+{
+    uint32_t n;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_dimensions, &n);
+    const tn_type *t = op->operands[0]->type;
+    for (uint32_t i = 0; i < n; i++)
+        if (t->dims[dims[i]] != 1) return false;
+    return by(op, op->operands[0], changed);
+}
+
+/* --- slices at a known place --- */
+
+static bool simplify_dynamic_slice(tn_module *m, tn_op *op, bool *changed)
+{
+    tn_value *x = op->operands[0];
+    const tn_type *t = op->results[0].type;
+    if (same_type(x, &op->results[0])) return by(op, x, changed);
+    uint32_t rank = x->type->rank;
+    if (op->n_operands != rank + 1) return false;
+    int64_t *low = TN_NEW_ARRAY(m->arena, int64_t, rank),
+            *high = TN_NEW_ARRAY(m->arena, int64_t, rank);
+    int64_t *ones = TN_NEW_ARRAY(m->arena, int64_t, rank);
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t start, last = x->type->dims[i] - t->dims[i];
+        if (last == 0) start = 0; /* clamped to the one place there is */
+        else if (!tn_constant_integer(op->operands[i + 1], &start)) return false;
+        if (start < 0 && tn_element_type_class(op->operands[i + 1]->type->element) == TN_CLASS_UINT)
+            start = last; /* an unsigned number too large for int64_t */
+        low[i] = start < 0 ? 0 : start > last ? last : start;
+        high[i] = low[i] + t->dims[i];
+        ones[i] = 1;
+    }
+    tn_op *s = tn_rewrite_op(m, op, TN_OP_slice, t, 1, &x);
+    tn_rewrite_ints(m, s, TN_ATTR_start_indices, low, rank);
+    tn_rewrite_ints(m, s, TN_ATTR_limit_indices, high, rank);
+    tn_rewrite_ints(m, s, TN_ATTR_strides, ones, rank);
+    return by(op, &s->results[0], changed);
+}
+
+static bool simplify_dynamic_update_slice(tn_op *op, bool *changed)
+{
+    if (same_type(op->operands[1], &op->results[0])) return by(op, op->operands[1], changed);
+    if (!tn_type_elements(op->operands[1]->type)) return by(op, op->operands[0], changed);
+    return false;
+}
+
+/* --- arithmetic --- */
+
+/* The float of which every element of the constant `v` is a copy. */
+static bool constant_float(const tn_value *v, double *out)
+{
+    const tn_literal *l = tn_constant_of(v);
+    if (!l || !l->size || (!l->splat && tn_type_elements(l->type) != 1)) return false;
+    switch (l->type->element) {
+    case TN_F32: {
+        float f;
+        memcpy(&f, l->data, sizeof f);
+        *out = (double)f;
+        return true;
+    }
+    case TN_F64: memcpy(out, l->data, sizeof *out); return true;
+    case TN_BF16: {
+        uint32_t bits = 0;
+        float f;
+        memcpy((char *)&bits + 2, l->data, 2);
+        memcpy(&f, &bits, sizeof f);
+        *out = (double)f;
+        return true;
+    }
+    case TN_F16: {
+        uint16_t bits;
+        memcpy(&bits, l->data, 2);
+        if (bits != 0 && bits != 0x3C00 && bits != 0x8000) return false;
+        *out = bits == 0x3C00 ? 1.0 : bits ? -0.0 : 0.0;
+        return true;
+    }
+    default: return false;
+    }
+}
+
+static bool is_float_bits(const tn_value *v, double wanted)
+{
+    double x;
+    return constant_float(v, &x) && !memcmp(&x, &wanted, sizeof x);
+}
+
+static bool is_integer(const tn_value *v, int64_t wanted)
+{
+    int64_t x;
+    return tn_constant_integer(v, &x) && x == wanted;
+}
+
+/* The value of an operand that leaves the other one as it is. */
+typedef struct {
+    tn_op_kind kind;
+    bool left, right; /* on which side */
+    int64_t integer;  /* for integers (all ones: -1 in any width) */
+    int64_t boolean;  /* -1: no rule */
+    bool has_integer, has_real;
+    double real;
+} neutral;
+
+static const neutral neutrals[] = {
+    // clang-format off
+    {.kind = TN_OP_add,      .left = true, .right = true, .has_integer = true, .integer = 0,  .boolean = 0, .has_real = true, .real = -0.0},
+    {.kind = TN_OP_or,       .left = true, .right = true, .has_integer = true, .integer = 0,  .boolean = 0},
+    {.kind = TN_OP_xor,      .left = true, .right = true, .has_integer = true, .integer = 0,  .boolean = 0},
+    {.kind = TN_OP_and,      .left = true, .right = true, .has_integer = true, .integer = -1, .boolean = 1},
+    {.kind = TN_OP_multiply, .left = true, .right = true, .has_integer = true, .integer = 1,  .boolean = 1, .has_real = true, .real = 1.0},
+    {.kind = TN_OP_subtract, .right = true,               .has_integer = true, .integer = 0,  .boolean = -1, .has_real = true, .real = 0.0},
+    {.kind = TN_OP_divide,   .right = true,               .has_integer = true, .integer = 1,  .boolean = -1, .has_real = true, .real = 1.0},
+    {.kind = TN_OP_shift_left,  .right = true,            .has_integer = true, .integer = 0,  .boolean = -1},
+    {.kind = TN_OP_shift_right_logical, .right = true,    .has_integer = true, .integer = 0,  .boolean = -1},
+    {.kind = TN_OP_shift_right_arithmetic, .right = true, .has_integer = true, .integer = 0,  .boolean = -1},
+    // clang-format on
+};
+
+static bool is_all_ones(const tn_value *v)
+{
+    int64_t x;
+    unsigned bits = tn_element_type_bits(v->type->element);
+    return tn_constant_integer(v, &x) && (uint64_t)x << (64 - bits) == UINT64_MAX << (64 - bits);
+}
+
+static bool is_neutral(const neutral *n, const tn_value *v)
+{
+    switch (tn_element_type_class(v->type->element)) {
+    case TN_CLASS_BOOL: return n->boolean >= 0 && is_integer(v, n->boolean);
+    case TN_CLASS_SINT:
+    case TN_CLASS_UINT:
+        return n->has_integer && (n->integer == -1 ? is_all_ones(v) : is_integer(v, n->integer));
+    case TN_CLASS_FLOAT: return n->has_real && is_float_bits(v, n->real);
+    case TN_CLASS_NONE:
+    case TN_CLASS_COMPLEX: break;
+    }
+    return false;
+}
+
+static bool simplify_neutral(tn_op *op, bool *changed)
+{
+    if (op->operands[0]->type->quantization || op->results[0].type->quantization) return false;
+    for (size_t i = 0; i < sizeof neutrals / sizeof *neutrals; i++) {
+        const neutral *n = &neutrals[i];
+        if (n->kind != op->kind) continue;
+        if (n->right && is_neutral(n, op->operands[1])) return by(op, op->operands[0], changed);
+        if (n->left && is_neutral(n, op->operands[0])) return by(op, op->operands[1], changed);
+    }
+    return false;
+}
+
+static bool is_whole(const tn_value *v)
+{
+    tn_element_class c = tn_element_type_class(v->type->element);
+    return (c == TN_CLASS_BOOL || c == TN_CLASS_SINT || c == TN_CLASS_UINT) &&
+           !v->type->quantization;
+}
+
+/* Both operands the same. */
+static bool simplify_same(tn_module *m, tn_op *op, bool *changed)
+{
+    tn_value *x = op->operands[0];
+    if (x != op->operands[1] || !is_whole(x) || !tn_type_is_static(x->type)) return false;
+    switch (op->kind) {
+    case TN_OP_and:
+    case TN_OP_or:
+    case TN_OP_maximum:
+    case TN_OP_minimum: return by(op, x, changed);
+    case TN_OP_subtract:
+    case TN_OP_xor: return by(op, tn_rewrite_splat(m, op, x->type, 0), changed);
+    default: return false;
+    }
+}
+
+/* x * 0 and x & 0. */
+static bool simplify_absorbed(tn_op *op, bool *changed)
+{
+    if (op->kind != TN_OP_multiply && op->kind != TN_OP_and) return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (is_whole(op->operands[i]) && is_integer(op->operands[i], 0))
+            return by(op, op->operands[i], changed);
+    return false;
+}
+
+/* not(not(x)) and -(-x). */
+static bool simplify_twice(tn_op *op, bool *changed)
+{
+    const tn_op *inner = op->operands[0]->op;
+    if (!inner || inner->kind != op->kind || op->operands[0]->type->quantization) return false;
+    return by(op, inner->operands[0], changed);
+}
+
+static bool simplify_select(tn_op *op, bool *changed)
+{
+    int64_t choice;
+    if (op->operands[1] == op->operands[2]) return by(op, op->operands[1], changed);
+    if (!tn_constant_integer(op->operands[0], &choice)) return false;
+    return by(op, op->operands[choice ? 1 : 2], changed);
+}
+
+static bool simplify_part(tn_op *op, bool *changed)
+{
+    const tn_op *inner = op->operands[0]->op;
+    if (!inner || inner->kind != TN_OP_complex) return false;
+    return by(op, inner->operands[op->kind == TN_OP_real ? 0 : 1], changed);
+}
+
+/* --- branches --- */
+
+static bool simplify_branch(tn_op *op, bool *changed)
+{
+    int64_t i;
+    if (op->n_regions == 1) i = 0;
+    else if (!tn_constant_integer(op->operands[0], &i)) return false;
+    else if (op->kind == TN_OP_if) i = i ? 0 : 1;
+    else if (i < 0 || i >= op->n_regions) i = op->n_regions - 1;
+    tn_rewrite_by_region(op, &op->regions[i]);
+    *changed = true;
+    return true;
+}
+
+/* A value that every iteration hands on as it came is the one from outside; dce then takes it out
+ * of the loop. */
+static void simplify_while(tn_op *op, bool *changed)
+{
+    tn_region *condition = &op->regions[0], *body = &op->regions[1];
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        if (body->args[i].forward || tn_value_resolve(body->last->operands[i]) != &body->args[i])
+            continue;
+        tn_value_replace(&condition->args[i], op->operands[i]);
+        tn_value_replace(&body->args[i], op->operands[i]);
+        tn_value_replace(&op->results[i], op->operands[i]);
+        *changed = true;
+    }
+}
+
+static bool simplify_dimension_size(tn_module *m, tn_op *op, bool *changed)
+{
+    const tn_type *t = op->operands[0]->type;
+    int64_t dim = tn_op_int(op, TN_ATTR_dimension, -1);
+    if (dim < 0 || dim >= t->rank || t->dims[dim] < 0 || t->bounds) return false;
+    return by(op, tn_rewrite_splat(m, op, op->results[0].type, t->dims[dim]), changed);
+}
+
+static bool is_plain(const tn_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (!tn_type_is_static(op->results[i].type)) return false;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (!tn_type_is_static(op->operands[i]->type)) return false;
+    return true;
+}
+
+static tn_status *simplify_op(tn_module *m, tn_op *op, bool *changed)
+{
+    if (!is_plain(op)) return NULL;
+    switch (op->kind) {
+    case TN_OP_reshape: simplify_reshape(m, op, changed); break;
+    case TN_OP_transpose: simplify_transpose(m, op, changed); break;
+    case TN_OP_broadcast_in_dim: simplify_broadcast(m, op, changed); break;
+    case TN_OP_pad: simplify_pad(op, changed); break;
+    case TN_OP_slice:
+    case TN_OP_convert:
+        if (same_type(op->operands[0], &op->results[0])) by(op, op->operands[0], changed);
+        break;
+    case TN_OP_concatenate: simplify_concatenate(op, changed); break;
+    case TN_OP_reverse: simplify_reverse(op, changed); break;
+    case TN_OP_dynamic_slice: simplify_dynamic_slice(m, op, changed); break;
+    case TN_OP_dynamic_update_slice: simplify_dynamic_update_slice(op, changed); break;
+    case TN_OP_get_dimension_size: simplify_dimension_size(m, op, changed); break;
+    case TN_OP_add:
+    case TN_OP_and:
+    case TN_OP_divide:
+    case TN_OP_maximum:
+    case TN_OP_minimum:
+    case TN_OP_multiply:
+    case TN_OP_or:
+    case TN_OP_shift_left:
+    case TN_OP_shift_right_arithmetic:
+    case TN_OP_shift_right_logical:
+    case TN_OP_subtract:
+    case TN_OP_xor:
+        if (simplify_neutral(op, changed) || simplify_same(m, op, changed)) break;
+        simplify_absorbed(op, changed);
+        break;
+    case TN_OP_negate:
+    case TN_OP_not: simplify_twice(op, changed); break;
+    case TN_OP_select: simplify_select(op, changed); break;
+    case TN_OP_real:
+    case TN_OP_imag: simplify_part(op, changed); break;
+    case TN_OP_if:
+    case TN_OP_case: simplify_branch(op, changed); break;
+    case TN_OP_while: simplify_while(op, changed); break;
+    default: break;
+    }
+    return NULL;
+}
+
+tn_status *tn_pass_simplify(tn_module *m, bool *changed)
+{
+    return tn_rewrite(m, simplify_op, changed);
+}
