@@ -9,11 +9,8 @@
 #include "passes/passes.h"
 #include "reader/reader.h"
 
-/* Until the reader and the printer are part of the library. */
-extern tn_status *tn_read_bytecode(const void *, size_t, tn_arena *, tn_module **)
-    __attribute__((weak));
+/* Until the printer is part of the library. */
 extern char *tn_module_print(const tn_module *, tn_arena *, size_t *) __attribute__((weak));
-extern bool tn_is_bytecode(const void *, size_t) __attribute__((weak));
 
 typedef struct {
     const tn_source *source;
@@ -118,8 +115,6 @@ tn_status *tn_compile_source(const tn_source *source, tn_executable **out)
 
 static tn_status *read_bytecode(const tn_source *self, tn_arena *a, tn_module **out)
 {
-    if (!tn_read_bytecode)
-        return TN_ERROR(UNIMPLEMENTED, "this build reads no programs: it has no bytecode reader");
     return tn_read_bytecode(self->code, self->code_size, a, out);
 }
 
@@ -142,7 +137,7 @@ tn_status *tn_compile(const void *code, size_t size, const char *format, size_t 
         return TN_ERROR(INVALID_ARGUMENT,
                         "program format \"%.*s\" is unknown; \"mlir\" is what is read",
                         (int)(format_size < 64 ? format_size : 64), format);
-    if (tn_is_bytecode && !tn_is_bytecode(code, size))
+    if (!tn_is_bytecode(code, size))
         return TN_ERROR(UNIMPLEMENTED,
                         "the program is not MLIR bytecode (its text form is not read yet)");
     return tn_compile_stored(code, size, NULL, 0, options, out);
