@@ -12,7 +12,7 @@ static void set_groups(tn_op *op, uint32_t rows, uint32_t n, const int64_t *ids)
 TEST(branches_return_alike)
 {
     tn_op *op = make_op_with_regions(TN_OP_if, "i1", "2xf32", 2);
-    float v[2] = {0};
+    double v[2] = {0};
     for (uint32_t i = 0; i < 2; i++) {
         tn_region *r = make_region(op, i, "");
         append_return(r, 1, (tn_value *[]){append_constant(r, i ? "2xf64" : "2xf32", v)});
