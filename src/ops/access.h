@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access.h - where elements of dense tensors lie, and index values of any integer type. */
+/* access.h - where elements of dense tensors lie, index values of any integer type, conversion. */
 #ifndef TN_OPS_ACCESS_H
 #define TN_OPS_ACCESS_H
 
 #include <string.h>
 
+#include "kernels/elementwise.h"
 #include "type/type.h"
 
 static inline int64_t tn_width(const tn_type *t)
@@ -56,6 +57,16 @@ static inline int64_t tn_read_index(const void *data, tn_element_type e, int64_t
     case TN_U16: return ((const uint16_t *)data)[i];
     default: return ((const uint8_t *)data)[i];
     }
+}
+
+/* As `convert`. False where there is no conversion between the types. */
+static inline bool tn_convert_elements(tn_element_type from, const void *src, tn_element_type to,
+                                       void *dst, int64_t n)
+{
+    tn_kernel k;
+    if (!tn_kernel_convert(tn_cpu_isa(), from, to, &k)) return false;
+    tn_kernel_run(&k, (size_t)n, (const void *[]){src}, dst);
+    return true;
 }
 
 #endif

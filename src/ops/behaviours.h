@@ -15,13 +15,4 @@
 #include "ir/ops.def"
 #undef TN_OP
 
-/* Does a part of `op`'s work with the evaluator of another kind, one that reads no attributes. */
-static inline tn_status *tn_eval_as(tn_op_kind kind, const tn_op *op, const tn_eval_context *ctx,
-                                    const tn_tensor *operands, tn_tensor *results)
-{
-    tn_eval_fn eval = tn_op_behaviours[kind].eval;
-    if (eval) return eval(op, ctx, operands, results);
-    return TN_OP_ERROR(UNIMPLEMENTED, op, "%s has no evaluator", tn_op_infos[kind].text);
-}
-
 #endif

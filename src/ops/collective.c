@@ -119,13 +119,13 @@ static tn_status *infer_reduced(const tn_op *op, tn_arena *a, uint32_t n, const 
 static tn_status *pass_on(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *from,
                           tn_tensor *to)
 {
-    if (from->type->element != to->type->element)
-        return tn_eval_as(TN_OP_convert, op, ctx, from, to);
-    if (tn_type_bytes(from->type) != tn_type_bytes(to->type))
-        return TN_OP_ERROR(UNIMPLEMENTED, op, "%s can't become %s on one device",
-                           TN_TYPE_IN_MESSAGE(from->type), TN_TYPE_IN_MESSAGE(to->type));
-    tn_copy_bytes(ctx->pool, to->data, from->data, tn_type_bytes(to->type));
-    return NULL;
+    tn_element_type e = from->type->element, f = to->type->element;
+    int64_t n = tn_type_elements(to->type);
+    bool same = tn_type_elements(from->type) == n;
+    if (same && e == f) tn_copy_bytes(ctx->pool, to->data, from->data, tn_type_bytes(to->type));
+    if (same && (e == f || tn_convert_elements(e, from->data, f, to->data, n))) return NULL;
+    return TN_OP_ERROR(UNIMPLEMENTED, op, "%s can't become %s on one device",
+                       TN_TYPE_IN_MESSAGE(from->type), TN_TYPE_IN_MESSAGE(to->type));
 }
 
 static tn_status *pass_all_on(const tn_op *op, const tn_eval_context *ctx,

@@ -88,13 +88,11 @@ static tn_status *ramp(const tn_op *op, const tn_eval_context *ctx, tn_element_t
     default: break;
     }
     /* The rest as `convert` does it. */
-    int64_t dims[] = {n * run};
-    tn_type from = {.kind = TN_TYPE_TENSOR, .element = TN_I64, .rank = 1, .dims = dims}, to = from;
-    to.element = e;
-    tn_tensor index = {tn_scratch_alloc(ctx->scratch, (size_t)dims[0] * sizeof(int64_t)), &from};
-    if (!index.data) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
-    TN_TRY(ramp(op, ctx, TN_I64, n, run, index.data));
-    return tn_eval_as(TN_OP_convert, op, ctx, &index, &(tn_tensor){dst, &to});
+    int64_t *index = tn_scratch_alloc(ctx->scratch, (size_t)(n * run) * sizeof *index);
+    if (!index) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    TN_TRY(ramp(op, ctx, TN_I64, n, run, index));
+    if (tn_convert_elements(TN_I64, index, e, dst, n * run)) return NULL;
+    return TN_OP_ERROR(UNIMPLEMENTED, op, "iota of %s is not supported", tn_element_type_text(e));
 }
 
 tn_status *tn_eval_iota(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,

@@ -40,6 +40,16 @@ TEST(iota_counts_along_a_dimension)
     assert_int_equal(small[127], 127);
     assert_int_equal(small[128], -128);
     assert_int_equal(small[299], 43);
+    op = make_op(TN_OP_iota, "", "3xbf16");
+    SET_INT(op, iota_dimension, 0);
+    uint16_t half[3];
+    RUN(op, NO_IN, OUT(half));
+    EXPECT(uint16_t, half, 0, 0x3F80, 0x4000);
+    op = make_op(TN_OP_iota, "", "2x2xcomplex<f32>");
+    SET_INT(op, iota_dimension, 1);
+    float pairs[8];
+    RUN(op, NO_IN, OUT(pairs));
+    EXPECT(float, pairs, 0, 0, 1, 0, 0, 0, 1, 0);
 }
 
 TEST(broadcast_in_dim_maps_dimensions)

@@ -15,6 +15,7 @@
 #ifndef TN_OPS_OP_TEST_H
 #define TN_OPS_OP_TEST_H
 
+#include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/op_test.h"
+
+/* The specification's example. */
+TEST(threefry_gives_the_known_bits)
+{
+    tn_op *op = make_op(TN_OP_rng_bit_generator, "2xui64", "2xui64, 2x2xui64");
+    SET_INT(op, rng_algorithm, TN_rng_algorithm_THREE_FRY);
+    uint64_t state[] = {1, 2}, next[2], out[4];
+    RUN(op, IN(state), OUT(next, out));
+    assert_true(next[0] == 1 && next[1] == 6);
+    assert_true(out[0] == 9236835810183407956u && out[1] == 16087790271692313299u);
+    assert_true(out[2] == 18212823393184779219u && out[3] == 2658481902456610144u);
+    /* The same words in other widths. */
+    op = make_op(TN_OP_rng_bit_generator, "2xui64", "2xui64, 5xui32");
+    SET_INT(op, rng_algorithm, TN_rng_algorithm_THREE_FRY);
+    uint32_t words[5];
+    RUN(op, IN(state), OUT(next, words));
+    assert_true(next[1] == 5);
+    for (int i = 0; i < 5; i++) assert_true(words[i] == (uint32_t)(out[i / 2] >> (i % 2 ? 32 : 0)));
+    op = make_op(TN_OP_rng_bit_generator, "2xui64", "2xui64, 7xi8");
+    SET_INT(op, rng_algorithm, TN_rng_algorithm_THREE_FRY);
+    int8_t bytes[7];
+    RUN(op, IN(state), OUT(next, bytes));
+    for (int i = 0; i < 5; i++) assert_int_equal(bytes[i], (int8_t)words[i]);
+}
+
+/* Known answers of Random123 (Philox-4x32-10, kat_vectors): all words zero, and all ones. */
+TEST(philox_gives_the_known_bits)
+{
+    tn_op *op = make_op(TN_OP_rng_bit_generator, "3xui64", "3xui64, 4xui32");
+    SET_INT(op, rng_algorithm, TN_rng_algorithm_PHILOX);
+    uint64_t state[] = {0, 0, 0}, next[3];
+    uint32_t out[4];
+    RUN(op, IN(state), OUT(next, out));
+    EXPECT(uint32_t, out, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8);
+    assert_true(next[0] == 0 && next[1] == 1 && next[2] == 0);
+    memset(state, 0xFF, sizeof state);
+    RUN(op, IN(state), OUT(next, out));
+    EXPECT(uint32_t, out, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd);
+    assert_true(next[1] == 0);
+    op->operands[0]->type = type_of("4xui64", 6);
+    EXPECT_INVALID(op, "the state, should be tensor<2xui64> or tensor<3xui64>");
+}
+
+TEST(pieces_make_the_whole)
+{
+    enum { N = 100003 };
+    static uint16_t alone[N], together[N];
+    tn_op *op = make_op(TN_OP_rng_bit_generator, "2xui64", "2xui64, 100003xui16");
+    uint64_t state[] = {123456789, UINT64_MAX - 7}, next[2];
+    for (int algorithm = 0; algorithm < 3; algorithm++) {
+        SET_INT(op, rng_algorithm, algorithm);
+        RUN(op, IN(state), OUT(next, alone));
+        assert_null(tn_thread_pool_create(4, &pool));
+        RUN(op, IN(state), OUT(next, together));
+        tn_thread_pool_destroy(pool);
+        pool = NULL;
+        assert_memory_equal(alone, together, sizeof alone);
+    }
+}
+
+TEST(rng_draws_from_its_range)
+{
+    enum { N = 20000 };
+    static float x[N], again[N];
+    tn_op *op = make_op(TN_OP_rng, "f32, f32, 1xi64", "20000xf32");
+    SET_INT(op, rng_distribution, TN_rng_distribution_UNIFORM);
+    float a = -1, b = 3;
+    int64_t shape = N;
+    RUN(op, IN(&a, &b, &shape), OUT(x));
+    RUN(op, IN(&a, &b, &shape), OUT(again));
+    assert_memory_not_equal(x, again, sizeof x);
+    double mean = 0, square = 0;
+    for (int i = 0; i < N; i++) {
+        assert_true(x[i] >= a && x[i] < b);
+        mean += x[i] / N;
+    }
+    assert_true(fabs(mean - 1) < 0.05);
+    SET_INT(op, rng_distribution, TN_rng_distribution_NORMAL);
+    RUN(op, IN(&a, &b, &shape), OUT(x));
+    mean = 0;
+    for (int i = 0; i < N; i++) mean += x[i] / N;
+    for (int i = 0; i < N; i++) square += (x[i] - mean) * (x[i] - mean) / N;
+    assert_true(fabs(mean + 1) < 0.1 && fabs(sqrt(square) - 3) < 0.1);
+
+    op = make_op(TN_OP_rng, "i8, i8, 1xi64", "20000xi8");
+    SET_INT(op, rng_distribution, TN_rng_distribution_UNIFORM);
+    static int8_t small[N];
+    int8_t low = -5, high = 4;
+    int seen[9] = {0};
+    RUN(op, IN(&low, &high, &shape), OUT(small));
+    for (int i = 0; i < N; i++) {
+        assert_true(small[i] >= low && small[i] < high);
+        seen[small[i] - low]++;
+    }
+    for (int i = 0; i < 9; i++) assert_true(seen[i] > N / 12);
+    SET_INT(op, rng_distribution, TN_rng_distribution_NORMAL);
+    EXPECT_INVALID(op, "normal numbers between operands of tensor<i8>");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threefry_gives_the_known_bits),
+        cmocka_unit_test(philox_gives_the_known_bits),
+        cmocka_unit_test(pieces_make_the_whole),
+        cmocka_unit_test(rng_draws_from_its_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
