@@ -49,7 +49,7 @@ typedef struct tn_status tn_status;
 
 /* Makes an error. `file` must outlive the status (a string literal). */
 tn_status *tn_status_make(tn_code code, const char *file, int line, const char *fmt, ...)
-    TN_PRINTF(4, 5) TN_MUST_USE;
+    TN_PRINTF(4, 5) TN_MUST_USE __attribute__((returns_nonnull));
 
 /* Takes `s` and gives an error with the same code and payloads whose message is "<text>: <old
  * message>". */
