@@ -49,26 +49,20 @@ static void sum(const tn_gemm_plan *p, int64_t rows, int64_t cols, int64_t steps
     }
 }
 
-/* Where `sum` left row i, column j. */
-static int64_t lane_index(const tn_gemm_plan *p, int64_t rows, int64_t cols, int64_t row,
-                          int64_t col)
+/* Brings the sums, block after block as `sum` left them, into rows of MAX_COLS. */
+static void arrange(const tn_gemm_plan *p, int64_t rows, int64_t cols, const char *out,
+                    char *arranged)
 {
-    int64_t index = 0;
     for (int64_t i = 0; i < rows;) {
         int64_t r = (int64_t)1 << log2_below(least(rows - i, p->loops->dot_rows));
-        if (row >= i + r) {
-            index += r * cols;
-            i += r;
-            continue;
-        }
         for (int64_t j = 0; j < cols;) {
             int64_t c = (int64_t)1 << log2_below(least(cols - j, p->loops->dot_cols));
-            if (col < j + c) return index + (row - i) * c + col - j;
-            index += r * c;
+            for (int64_t x = i; x < i + r; x++, out += c * p->e)
+                memcpy(arranged + (x * MAX_COLS + j) * p->e, out, (size_t)(c * p->e));
             j += c;
         }
+        i += r;
     }
-    return index;
 }
 
 static void columns(const tn_gemm_plan *p, int64_t cols, const char *a, const char *b, char *c,
@@ -76,7 +70,7 @@ static void columns(const tn_gemm_plan *p, int64_t cols, const char *a, const ch
 {
     _Alignas(64) char lanes[MAX_ROWS * MAX_COLS * LANE_BYTES], tail_a[MAX_ROWS * LANE_BYTES],
         tail_b[MAX_COLS * LANE_BYTES], out[MAX_ROWS * MAX_COLS * sizeof(double)],
-        row[MAX_COLS * sizeof(double)];
+        arranged[MAX_ROWS * MAX_COLS * sizeof(double)];
     int64_t per_step = LANE_BYTES / p->e, whole = p->k / per_step * per_step, m = p->m;
     bool a_direct = a_is_direct(p), both_direct = a_direct && p->b_plain;
     memset(lanes, 0, (size_t)(m * cols * LANE_BYTES));
@@ -111,11 +105,9 @@ static void columns(const tn_gemm_plan *p, int64_t cols, const char *a, const ch
         sum(p, m, cols, 1, tail_a, LANE_BYTES, tail_b, LANE_BYTES, lanes);
     }
     p->loops->reduce_lanes(lanes, m * cols, out);
-    for (int64_t i = 0; i < m; i++) {
-        for (int64_t j = 0; j < cols; j++)
-            memcpy(row + j * p->e, out + lane_index(p, m, cols, i, j) * p->e, (size_t)p->e);
-        p->store_c(c + i * p->c_row, p->c_col, row, cols, false);
-    }
+    arrange(p, m, cols, out, arranged);
+    for (int64_t i = 0; i < m; i++)
+        p->store_c(c + i * p->c_row, p->c_col, arranged + i * MAX_COLS * p->e, cols, false);
 }
 
 void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
