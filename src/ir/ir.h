@@ -176,6 +176,8 @@ struct tn_function {
     const tn_type *type; /* TN_TYPE_FUNCTION */
     /* One DICT or NULL for each argument and result. */
     const tn_attr **arg_attrs, **result_attrs;
+    uint32_t n_attrs;
+    const tn_named_attr *attrs; /* discardable attributes of the function itself */
     tn_region body;
     uint32_t location;
     tn_function *next;

@@ -177,7 +177,8 @@ void tn_print_attr(tn_text *t, const tn_attr *v)
     case TN_ATTR_KIND_TYPE:
         /* A type of rank 0 stands for its element: tensors do not occur as attributes. */
         if (v->type->kind == TN_TYPE_TENSOR && !v->type->rank && !v->type->quantization)
-            tn_text_put(t, "%s", tn_element_type_text(v->type->element));
+            tn_text_put(t, "%s",
+                        v->type->alias ? v->type->alias : tn_element_type_text(v->type->element));
         else tn_text_type(t, v->type);
         return;
     case TN_ATTR_KIND_LIST:

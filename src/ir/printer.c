@@ -20,7 +20,7 @@ typedef enum {
     FORM_PRECISION,
     FORM_ACCURACY,
     FORM_ALIASES,
-    FORM_TILINGS
+    FORM_NONEMPTY
 } form;
 
 static const uint8_t forms[TN_ATTR_COUNT] = {
@@ -288,6 +288,29 @@ static void print_accuracy(tn_text *t, const tn_attr *v)
                 f[2]->integer, modes[f[3]->integer == 1 ? 1 : 2]);
 }
 
+static bool is_list(const tn_attr *v)
+{
+    return v && v->kind == TN_ATTR_KIND_LIST && v->list.n;
+}
+
+/* Layouts are given for all operands and results or for none. */
+static bool has_layouts(const tn_op *op)
+{
+    return is_list(tn_op_attr(op, TN_ATTR_operand_layouts)) ||
+           is_list(tn_op_attr(op, TN_ATTR_result_layouts));
+}
+
+/* The dictionary that StableHLO has as the backend_config of a typed FFI call, and we as a
+ * discardable attribute; NULL for every other op. */
+static const tn_attr *typed_config(const tn_op *op)
+{
+    if (op->kind != TN_OP_custom_call ||
+        tn_op_int(op, TN_ATTR_api_version, 0) != TN_api_version_TYPED_FFI)
+        return NULL;
+    const tn_attr *v = tn_op_extra(op, "mhlo.backend_config");
+    return v && v->kind == TN_ATTR_KIND_DICT ? v : NULL;
+}
+
 /* An attribute that the text leaves out. */
 static bool is_silent(const tn_op *op, tn_attr_name attr, const tn_attr *v)
 {
@@ -295,7 +318,8 @@ static bool is_silent(const tn_op *op, tn_attr_name attr, const tn_attr *v)
     case FORM_SKIP: return true;
     case FORM_UNIT: return v->kind != TN_ATTR_KIND_BOOL || !v->boolean;
     case FORM_ACCURACY: return is_default_accuracy(v);
-    case FORM_TILINGS: return v->kind != TN_ATTR_KIND_LIST || !v->list.n;
+    case FORM_NONEMPTY: return v->kind != TN_ATTR_KIND_LIST || !v->list.n;
+    case FORM_LAYOUTS: return !has_layouts(op);
     default: break;
     }
     if (attr == TN_ATTR_compare_type && v->integer == TN_comparison_type_NOTYPE) return true;
@@ -317,7 +341,7 @@ static void print_property(tn_text *t, tn_attr_name attr, const tn_attr *v)
     case FORM_PRECISION: print_items(t, v, print_precision); return;
     case FORM_ACCURACY: print_accuracy(t, v); return;
     case FORM_ALIASES: print_items(t, v, print_alias); return;
-    case FORM_TILINGS:
+    case FORM_NONEMPTY:
     case FORM_PLAIN:
     case FORM_UNIT:
     case FORM_SKIP: tn_print_attr(t, v); return;
@@ -335,6 +359,7 @@ static void print_properties(printer *p, const tn_op *op)
         if (!v || is_silent(op, attr, v)) continue;
         next_property(p, &any, tn_attr_name_text(attr));
         if (forms[attr] == FORM_UNIT) continue;
+        if (attr == TN_ATTR_backend_config && typed_config(op)) v = typed_config(op);
         tn_text_put(&p->text, " = ");
         print_property(&p->text, attr, v);
     }
@@ -409,7 +434,7 @@ static void print_op(printer *p, const tn_op *op, int indent)
         print_region(p, &op->regions[i], indent);
     }
     if (op->n_regions) tn_text_put(t, ")");
-    if (op->n_extra) {
+    if (op->n_extra && !(op->n_extra == 1 && typed_config(op))) {
         tn_text_put(t, " ");
         tn_print_dict(t, op->extra, op->n_extra);
     }
@@ -451,7 +476,12 @@ static void print_function(printer *p, const tn_function *f)
         tn_text_type(t, f->type->parts[f->type->n_inputs + i]);
         print_value_attrs(t, f->result_attrs, i);
     }
-    tn_text_put(t, n_results ? ") {\n" : " {\n");
+    if (n_results) tn_text_put(t, ")");
+    if (f->n_attrs) {
+        tn_text_put(t, " attributes ");
+        tn_print_dict(t, f->attrs, f->n_attrs);
+    }
+    tn_text_put(t, " {\n");
     for (const tn_op *op = f->body.first; op; op = op->next) print_op(p, op, 4);
     tn_text_put(t, "  }\n");
 }

@@ -160,7 +160,7 @@ static tn_status *read_integer_type(tn_cursor *c, const tn_type **out)
 static tn_status *read_memref(tn_bytecode *b, tn_cursor *c, const tn_type **out)
 {
     const tn_attr *layout;
-    TN_TRY(tn_types_read_tensor(b, c, NULL, out));
+    TN_TRY(tn_types_read_tensor(b, c, NULL, "memref", out));
     return tn_entry_read_attr(b, c, &layout);
 }
 
@@ -175,10 +175,10 @@ tn_status *tn_builtin_read_type(tn_bytecode *b, tn_cursor *c, const tn_type **ou
     case TYPE_COMPLEX: *scalar = true; return tn_types_read_complex(b, c, out);
     case TYPE_MEMREF: return read_memref(b, c, out);
     case TYPE_NONE: *out = &tn_none_type; return NULL;
-    case TYPE_TENSOR: return tn_types_read_tensor(b, c, NULL, out);
+    case TYPE_TENSOR: return tn_types_read_tensor(b, c, NULL, NULL, out);
     case TYPE_TENSOR_WITH_ENCODING:
         TN_TRY(tn_entry_read_attr(b, c, &encoding));
-        return tn_types_read_tensor(b, c, encoding, out);
+        return tn_types_read_tensor(b, c, encoding, NULL, out);
     case TYPE_TUPLE: return tn_types_read_parts(b, c, TN_TYPE_TUPLE, out);
     case TYPE_UNRANKED_TENSOR: return tn_types_read_unranked(b, c, out);
     case TYPE_TF32:

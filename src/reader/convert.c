@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "reader/properties.h"
+#include "reader/replica_groups.h"
 
 /* What a kind of attrs.def asks for: a kind of tn_attr, and for enumerations the node's tag. */
 typedef struct {
@@ -179,15 +180,14 @@ tn_status *tn_properties_convert(tn_bytecode *b, const tn_cursor *from, tn_attr_
         *out = NULL;
         return NULL;
     }
+    if (name == TN_ATTR_replica_groups && tn_replica_groups_by_axes(in))
+        return plain(b, from, in, out); /* the mesh may stand further on */
     if (want->enumeration) {
         if (!has_tag(in, want->enumeration)) return wrong_kind(from, name, want, in);
         *out = in->list.items[0];
         return NULL;
     }
     if (want->kind == TN_ATTR_KIND_INTS || want->kind == TN_ATTR_KIND_BOOLS) {
-        if (has_tag(in, "replica_group_mesh_axes"))
-            return tn_cursor_unsupported(from, "attribute %s: replica groups by the axes of a mesh",
-                                         tn_attr_name_text(name));
         if (in->kind == TN_ATTR_KIND_TENSOR) TN_TRY(flatten(b, from, in, out));
     } else if (want->kind == TN_ATTR_KIND_LIST) {
         TN_TRY(plain(b, from, in, out));

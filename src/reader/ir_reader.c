@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "reader/properties.h"
+#include "reader/replica_groups.h"
 #include "reader/values.h"
 
 enum {
@@ -17,6 +18,19 @@ enum {
     HAS_PROPERTIES = 0x40
 };
 
+/* An op whose replica groups are given by a mesh that may stand further on. */
+typedef struct pending {
+    struct pending *next;
+    tn_op *op;
+} pending;
+
+/* A function without a body: nothing to call, but its attributes may hold a mesh. */
+typedef struct declaration {
+    struct declaration *next;
+    const char *name;
+    const tn_attr *attrs; /* DICT or NULL */
+} declaration;
+
 typedef struct {
     tn_bytecode *b;
     tn_module *m;
@@ -25,7 +39,9 @@ typedef struct {
     const tn_type **types;
     tn_value **operands;
     size_t types_capacity, operands_capacity;
-    size_t n_symbols, symbols_capacity;
+    size_t symbols_capacity;
+    pending *pending;
+    declaration *declarations;
 } ir;
 
 /* What stands before an op's regions. */
@@ -212,6 +228,16 @@ static tn_status *make_op(ir *r, tn_cursor *c, const head *h, tn_op **out)
     return tn_properties_from_dict(r->b, name, c, h->inherent, false, op);
 }
 
+static void note_replica_groups(ir *r, tn_op *op)
+{
+    if (!tn_op_has_trait(op, TN_TRAIT_COLLECTIVE)) return;
+    const tn_attr *groups = tn_op_attr(op, TN_ATTR_replica_groups);
+    if (!groups || !tn_replica_groups_by_axes(groups)) return;
+    pending *p = TN_NEW(r->b->arena, pending);
+    *p = (pending){r->pending, op};
+    r->pending = p;
+}
+
 static tn_status *read_op(ir *r, tn_cursor *c, tn_region *region)
 {
     head h;
@@ -224,6 +250,7 @@ static tn_status *read_op(ir *r, tn_cursor *c, tn_region *region)
     if (tn_op_has_trait(op, TN_TRAIT_SYMBOL))
         return tn_cursor_error(c, "%s inside of a function", tn_op_text(op));
     tn_op_append(region, op);
+    note_replica_groups(r, op);
     for (uint32_t i = 0; i < op->n_results; i++)
         TN_TRY(tn_values_define(&r->values, c, &op->results[i]));
     if (!h.n_regions) return NULL;
@@ -298,16 +325,17 @@ static tn_status *read_region(ir *r, tn_cursor *c, tn_region *region, tn_functio
 
 enum { ARG_ATTRS, FUNCTION_TYPE, RES_ATTRS, SYM_NAME, SYM_VISIBILITY, N_FUNCTION_ATTRS };
 
+static const struct {
+    const char *key;
+    tn_attr_kind kind;
+} wanted[N_FUNCTION_ATTRS] = {{"arg_attrs", TN_ATTR_KIND_LIST},
+                              {"function_type", TN_ATTR_KIND_TYPE},
+                              {"res_attrs", TN_ATTR_KIND_LIST},
+                              {"sym_name", TN_ATTR_KIND_STRING},
+                              {"sym_visibility", TN_ATTR_KIND_STRING}};
+
 static tn_status *read_function_attrs(ir *r, tn_cursor *c, const head *h, const tn_attr **attrs)
 {
-    static const struct {
-        const char *key;
-        tn_attr_kind kind;
-    } wanted[N_FUNCTION_ATTRS] = {{"arg_attrs", TN_ATTR_KIND_LIST},
-                                  {"function_type", TN_ATTR_KIND_TYPE},
-                                  {"res_attrs", TN_ATTR_KIND_LIST},
-                                  {"sym_name", TN_ATTR_KIND_STRING},
-                                  {"sym_visibility", TN_ATTR_KIND_STRING}};
     tn_cursor record = h->record;
     const tn_attr *dict = r->b->version < 5 ? h->attrs : h->inherent;
     for (unsigned i = 0; i < N_FUNCTION_ATTRS; i++) {
@@ -323,6 +351,20 @@ static tn_status *read_function_attrs(ir *r, tn_cursor *c, const head *h, const 
     }
     if (h->has_record) TN_TRY(tn_cursor_finish(&record, "a property record"));
     return NULL;
+}
+
+/* What else stands in the dictionary of a function. */
+static void take_function_extra(ir *r, const tn_attr *dict, tn_function *f)
+{
+    if (!dict) return;
+    tn_named_attr *rest = TN_NEW_ARRAY(r->b->arena, tn_named_attr, dict->dict.n);
+    for (uint32_t i = 0; i < dict->dict.n; i++) {
+        bool inherent = false;
+        for (unsigned k = 0; r->b->version < 5 && k < N_FUNCTION_ATTRS; k++)
+            inherent = inherent || !strcmp(dict->dict.pairs[i].key, wanted[k].key);
+        if (!inherent) rest[f->n_attrs++] = dict->dict.pairs[i];
+    }
+    f->attrs = rest;
 }
 
 /* One dictionary for each argument or result; an empty list stands for empty ones. */
@@ -360,6 +402,13 @@ static tn_status *check_signature(const tn_cursor *c, const tn_function *f)
     return NULL;
 }
 
+static void declare(ir *r, const char *name, const tn_attr *attrs)
+{
+    declaration *d = TN_NEW(r->b->arena, declaration);
+    *d = (declaration){r->declarations, name, attrs};
+    r->declarations = d;
+}
+
 static tn_status *read_function(ir *r, tn_cursor *c, const head *h)
 {
     const tn_attr *attrs[N_FUNCTION_ATTRS];
@@ -373,14 +422,21 @@ static tn_status *read_function(ir *r, tn_cursor *c, const head *h)
         return tn_cursor_error(c, "a function's name should be a string without zeros");
     if (h->n_regions != 1 || h->n_results || h->n_operands)
         return tn_cursor_error(c, "function %.200s should have one region alone", name);
-    tn_function *f = tn_module_add_function(r->m, name, type);
-    f->location = h->location;
-    f->is_public = !strcmp(visibility, "") || !strcmp(visibility, "public");
-    TN_TRY(spread(r, c, attrs[ARG_ATTRS], type->n_inputs, name, &f->arg_attrs));
-    TN_TRY(spread(r, c, attrs[RES_ATTRS], type->n_parts - type->n_inputs, name, &f->result_attrs));
     tn_cursor body;
     unsigned scope;
     TN_TRY(open_regions(r, c, h, &body, &scope));
+    tn_cursor ahead = body;
+    if (tn_cursor_varint(&ahead) == 0 && !ahead.expected) {
+        declare(r, name, h->attrs);
+        body = ahead;
+        return close_regions(r, c, h, &body, scope);
+    }
+    tn_function *f = tn_module_add_function(r->m, name, type);
+    f->location = h->location;
+    take_function_extra(r, h->attrs, f);
+    f->is_public = !strcmp(visibility, "") || !strcmp(visibility, "public");
+    TN_TRY(spread(r, c, attrs[ARG_ATTRS], type->n_inputs, name, &f->arg_attrs));
+    TN_TRY(spread(r, c, attrs[RES_ATTRS], type->n_parts - type->n_inputs, name, &f->result_attrs));
     TN_ANNOTATE(read_region(r, &body, &f->body, f, NULL, h->name), "in function %.200s", name);
     TN_TRY(check_signature(&body, f));
     return close_regions(r, c, h, &body, scope);
@@ -431,6 +487,40 @@ static tn_status *read_module_name(ir *r, const head *h)
     return NULL;
 }
 
+/* --- replica groups by mesh --- */
+
+static tn_status *find_mesh(ir *r, const char *symbol, const tn_attr **out)
+{
+    *out = NULL;
+    for (uint32_t i = 0; i < r->m->n_symbols; i++)
+        if (!strcmp(tn_op_string(r->m->symbols[i], TN_ATTR_sym_name), symbol))
+            *out = tn_op_attr(r->m->symbols[i], TN_ATTR_mesh);
+    for (const declaration *d = r->declarations; d && !*out; d = d->next) {
+        if (strcmp(d->name, symbol)) continue;
+        const tn_attr *mesh = tn_attr_get(d->attrs, "stablehlo.mesh");
+        if (!mesh) mesh = tn_attr_get(d->attrs, "mesh");
+        if (mesh) TN_TRY(tn_properties_convert(r->b, &r->b->ir, TN_ATTR_mesh, mesh, out));
+    }
+    return NULL;
+}
+
+static tn_status *expand_replica_groups(ir *r)
+{
+    for (const pending *p = r->pending; p; p = p->next) {
+        const tn_attr *axes = tn_op_attr(p->op, TN_ATTR_replica_groups), *mesh = NULL, *groups;
+        const char *symbol = tn_replica_groups_symbol(axes);
+        if (symbol) TN_TRY(find_mesh(r, symbol, &mesh));
+        if (symbol && !mesh)
+            return TN_OP_ERROR(INVALID_ARGUMENT, p->op,
+                               "replica groups over the mesh @%.100s, which "
+                               "is not defined",
+                               symbol);
+        TN_ANNOTATE(tn_replica_groups_expand(r->b, axes, mesh, &groups), "%s", tn_op_text(p->op));
+        tn_op_set_attr(r->m, p->op, TN_ATTR_replica_groups, groups);
+    }
+    return NULL;
+}
+
 tn_status *tn_ir_read(tn_bytecode *b, tn_module *m)
 {
     ir *r = TN_NEW(b->arena, ir);
@@ -461,5 +551,6 @@ tn_status *tn_ir_read(tn_bytecode *b, tn_module *m)
     for (uint64_t i = 0; i < n_ops; i++) TN_TRY(read_module_op(r, &body));
     TN_TRY(tn_values_close(&r->values, &body));
     TN_TRY(close_regions(r, &c, &h, &body, scope));
-    return tn_cursor_finish(&c, "the IR section");
+    TN_TRY(tn_cursor_finish(&c, "the IR section"));
+    return expand_replica_groups(r);
 }

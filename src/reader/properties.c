@@ -48,11 +48,24 @@ static void fill_in(const tn_op_form *form, tn_op *op)
 
 /* --- reading --- */
 
+/* op->extra must be complete before. */
+static void move_backend_config(tn_bytecode *b, const tn_attr **value, tn_op *op)
+{
+    static const tn_attr empty = {.kind = TN_ATTR_KIND_STRING, .string = {.data = ""}};
+    tn_named_attr *extra = TN_NEW_ARRAY(b->arena, tn_named_attr, op->n_extra + 1);
+    if (op->n_extra) memcpy(extra, op->extra, op->n_extra * sizeof *extra);
+    extra[op->n_extra++] = (tn_named_attr){"mhlo.backend_config", *value};
+    op->extra = extra;
+    *value = &empty;
+}
+
 static tn_status *set(tn_bytecode *b, const tn_op_name *name, const tn_cursor *from,
                       const tn_wire_attr *wire, const tn_attr *value, tn_op *op)
 {
     if (wire->position < 0) return NULL;
     const tn_attr *converted;
+    if (wire->name == TN_ATTR_backend_config && value->kind == TN_ATTR_KIND_DICT)
+        move_backend_config(b, &value, op);
     TN_ANNOTATE(tn_properties_convert(b, from, (tn_attr_name)wire->name, value, &converted),
                 "%s.%s", name->dialect, name->name);
     op->attrs[wire->position] = converted;
@@ -91,11 +104,23 @@ static bool is_wire(const tn_op_form *form, const char *key)
     return false;
 }
 
+static void take_extra(tn_bytecode *b, const tn_op_form *form, const tn_attr *dict, tn_op *op)
+{
+    op->extra = dict->dict.pairs;
+    op->n_extra = dict->dict.n;
+    if (!form->n_wire) return;
+    tn_named_attr *rest = TN_NEW_ARRAY(b->arena, tn_named_attr, dict->dict.n);
+    op->extra = rest;
+    op->n_extra = 0;
+    for (uint32_t i = 0; i < dict->dict.n; i++)
+        if (!is_wire(form, dict->dict.pairs[i].key)) rest[op->n_extra++] = dict->dict.pairs[i];
+}
+
 tn_status *tn_properties_from_dict(tn_bytecode *b, const tn_op_name *name, const tn_cursor *from,
                                    const tn_attr *dict, bool take_rest, tn_op *op)
 {
     const tn_op_form *form = name->form;
-    uint32_t found = 0;
+    if (take_rest && dict) take_extra(b, form, dict, op);
     for (uint32_t i = 0; i < form->n_wire; i++) {
         const tn_wire_attr *wire = &form->wire[i];
         const char *key = tn_attr_name_text((tn_attr_name)wire->name);
@@ -105,18 +130,7 @@ tn_status *tn_properties_from_dict(tn_bytecode *b, const tn_op_name *name, const
             return tn_cursor_error(from, "%s.%s lacks the attribute %s", name->dialect, name->name,
                                    key);
         TN_TRY(set(b, name, from, wire, value, op));
-        found++;
     }
     fill_in(form, op);
-    if (!take_rest || !dict) return NULL;
-    if (!found) {
-        op->extra = dict->dict.pairs;
-        op->n_extra = dict->dict.n;
-        return NULL;
-    }
-    tn_named_attr *rest = TN_NEW_ARRAY(b->arena, tn_named_attr, dict->dict.n);
-    for (uint32_t i = 0; i < dict->dict.n; i++)
-        if (!is_wire(form, dict->dict.pairs[i].key)) rest[op->n_extra++] = dict->dict.pairs[i];
-    op->extra = rest;
     return NULL;
 }

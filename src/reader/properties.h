@@ -10,7 +10,8 @@ tn_status *tn_properties_record(const tn_bytecode *b, const tn_cursor *from, uin
                                 tn_cursor *out) TN_MUST_USE;
 
 /* Fills op->attrs from a record: every attribute of the form in wire order, then what this version
- * lacks gets its default. */
+ * lacks gets its default. A backend_config that is a dictionary (typed FFI) becomes the discardable
+ * attribute mhlo.backend_config, as JAX sends it, and the STRING is empty. */
 tn_status *tn_properties_read(tn_bytecode *b, const tn_op_name *name, tn_cursor *record,
                               tn_op *op) TN_MUST_USE;
 /* The same from a dictionary (bytecode before version 5 has no records). What is no inherent
@@ -21,7 +22,8 @@ tn_status *tn_properties_from_dict(tn_bytecode *b, const tn_op_name *name, const
 /* Converts one attribute to the kind that attrs.def gives for `name`:
  *   tensors of integers of rank 1 or 2 to INTS, of booleans to BOOLS, enumerations to INT (of the
  *   right enumeration), the type `none` to NULL (absent), and in lists tensors to INTS and
- *   enumerations to INT. */
+ *   enumerations to INT. Replica groups by the axes of a mesh stay a LIST node; the reader of the
+ *   module expands them once it has all meshes. */
 tn_status *tn_properties_convert(tn_bytecode *b, const tn_cursor *from, tn_attr_name name,
                                  const tn_attr *in, const tn_attr **out) TN_MUST_USE;
 

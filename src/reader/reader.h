@@ -12,9 +12,9 @@
  *
  * How things are read:
  *   index               i64
- *   tf32                f32 (occurs as the precision of a dot alone)
+ *   tf32                f32 with the alias "tf32" (occurs as the precision of a dot alone)
  *   scalar types        TENSOR types of rank 0 (the type of an INT or FLOAT, a TYPE attribute)
- *   buffers, memrefs    tensors
+ *   buffers, memrefs    tensors with the alias "memref"
  *   symbol references   STRING without @
  *   i1 integers         BOOL
  * Nodes that have no kind of their own are LISTs with a tag and these items ([..]: may be absent):

@@ -13,7 +13,7 @@ static const tn_type scalars[TN_ELEMENT_TYPE_COUNT] = {
 #undef X
 };
 
-const tn_type tn_tf32_type = {.kind = TN_TYPE_TENSOR, .element = TN_F32};
+const tn_type tn_tf32_type = {.kind = TN_TYPE_TENSOR, .element = TN_F32, .alias = "tf32"};
 const tn_type tn_none_type = {.kind = TN_TYPE_NONE};
 
 const tn_type *tn_scalar_type(tn_element_type e)
@@ -65,7 +65,7 @@ static tn_status *take_bounds(const tn_cursor *c, const tn_attr *encoding, tn_ty
 }
 
 tn_status *tn_types_read_tensor(tn_bytecode *b, tn_cursor *c, const tn_attr *encoding,
-                                const tn_type **out)
+                                const char *alias, const tn_type **out)
 {
     size_t rank = tn_cursor_count(c);
     if (rank > TN_MAX_RANK)
@@ -86,6 +86,7 @@ tn_status *tn_types_read_tensor(tn_bytecode *b, tn_cursor *c, const tn_attr *enc
                    .element = element->element,
                    .rank = (uint32_t)rank,
                    .dims = dims,
+                   .alias = alias,
                    .quantization = element->quantization};
     if (encoding) TN_TRY(take_bounds(c, encoding, t));
     const tn_quantization *q = t->quantization;

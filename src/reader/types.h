@@ -14,9 +14,9 @@ extern const tn_type tn_none_type;
 enum { TN_MAX_RANK = 64 };
 
 /* Reads a shape (and its element type behind it) into a tensor type. `encoding` is NULL or a
- * "bounds" node. Refuses more than 2^47 bytes or elements. */
+ * "bounds" node, `alias` the type's alias or NULL. Refuses more than 2^47 bytes or elements. */
 tn_status *tn_types_read_tensor(tn_bytecode *b, tn_cursor *c, const tn_attr *encoding,
-                                const tn_type **out) TN_MUST_USE;
+                                const char *alias, const tn_type **out) TN_MUST_USE;
 tn_status *tn_types_read_unranked(tn_bytecode *b, tn_cursor *c, const tn_type **out) TN_MUST_USE;
 tn_status *tn_types_read_complex(tn_bytecode *b, tn_cursor *c, const tn_type **out) TN_MUST_USE;
 /* Reads a list of types into a tuple or future. */

@@ -158,11 +158,11 @@ tn_status *tn_vhlo_read_type(tn_bytecode *b, tn_cursor *c, const tn_type **out, 
     switch (code) {
     case TYPE_COMPLEX: *scalar = true; return tn_types_read_complex(b, c, out);
     case TYPE_FUNCTION: return tn_types_read_function(b, c, out);
-    case TYPE_BUFFER: /* memory of a custom call: to it a tensor like any other */
-    case TYPE_TENSOR: return tn_types_read_tensor(b, c, NULL, out);
+    case TYPE_BUFFER: return tn_types_read_tensor(b, c, NULL, "memref", out);
+    case TYPE_TENSOR: return tn_types_read_tensor(b, c, NULL, NULL, out);
     case TYPE_TENSOR_WITH_ENCODING:
         TN_TRY(tn_entry_read_attr(b, c, &encoding));
-        return tn_types_read_tensor(b, c, encoding, out);
+        return tn_types_read_tensor(b, c, encoding, NULL, out);
     case TYPE_TOKEN: *out = tn_type_token(); return NULL;
     case TYPE_TUPLE: return tn_types_read_parts(b, c, TN_TYPE_TUPLE, out);
     case TYPE_FUTURE: return tn_types_read_parts(b, c, TN_TYPE_FUTURE, out);

@@ -143,6 +143,16 @@ static void put(text *t, const char *fmt, ...)
     if (n > 0) t->used += (size_t)n;
 }
 
+/* MLIR wants a point in every float. */
+static void put_double(text *out, double v)
+{
+    char digits[40];
+    snprintf(digits, sizeof digits, "%.17g", v);
+    int mantissa = (int)strcspn(digits, "e");
+    put(out, "%.*s%s%s", mantissa, digits, memchr(digits, '.', (size_t)mantissa) ? "" : ".0",
+        digits + mantissa);
+}
+
 static void put_element(text *out, const tn_type *t)
 {
     const tn_quantization *q = t->quantization;
@@ -150,12 +160,15 @@ static void put_element(text *out, const tn_type *t)
         put(out, "%s", tn_element_type_text(t->element));
         return;
     }
-    put(out, "!quant.uniform<%s<%" PRId64 ":%" PRId64 ">:%s", tn_element_type_text(q->storage),
-        q->min, q->max, tn_element_type_text(q->expressed));
+    /* There an unsigned storage type is u8 and not ui8. */
+    put(out, "!quant.uniform<%c%u<%" PRId64 ":%" PRId64 ">:%s",
+        tn_element_type_class(q->storage) == TN_CLASS_UINT ? 'u' : 'i',
+        tn_element_type_bits(q->storage), q->min, q->max, tn_element_type_text(q->expressed));
     if (q->axis >= 0) put(out, ":%" PRId64, q->axis);
     put(out, q->axis >= 0 ? ", {" : ", ");
     for (uint32_t i = 0; i < q->n; i++) {
-        put(out, "%s%.17g", i ? "," : "", q->scales[i]);
+        put(out, "%s", i ? "," : "");
+        put_double(out, q->scales[i]);
         if (q->zero_points[i]) put(out, ":%" PRId64, q->zero_points[i]);
     }
     put(out, q->axis >= 0 ? "}>" : ">");
@@ -174,7 +187,7 @@ static void put_type(text *out, const tn_type *t)
 {
     switch (t->kind) {
     case TN_TYPE_TENSOR:
-        put(out, "tensor<");
+        put(out, "%s<", t->alias ? t->alias : "tensor");
         for (uint32_t i = 0; i < t->rank; i++) {
             if (t->dims[i] == TN_DYNAMIC) put(out, "?x");
             else put(out, "%" PRId64 "x", t->dims[i]);

@@ -81,6 +81,9 @@ struct tn_type {
     const int64_t *dims;   /* [rank], each >= 0 or TN_DYNAMIC */
     const int64_t *bounds; /* [rank] or NULL: upper bounds, TN_DYNAMIC where there is none */
     const tn_quantization *quantization; /* NULL: not quantized */
+    /* How the text spells it where that says more than the type: "tf32" for an f32 that is asked
+     * for as the precision of a dot, "memref" for a tensor that is a buffer. Else NULL. */
+    const char *alias;
     uint32_t n_parts,
         n_inputs; /* tuple, future: parts; function: n_inputs inputs, then the results */
     const tn_type *const *parts;
