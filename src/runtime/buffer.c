@@ -182,6 +182,7 @@ void tn_buffer_delete(tn_buffer *b)
     tn_storage *storage = b->external == 0 ? b->storage : NULL;
     tn_event *ready = b->ready;
     b->deleted = true;
+    b->leaving = false;
     b->ready = NULL;
     if (storage) b->storage = NULL;
     pthread_mutex_unlock(&b->lock);

@@ -14,6 +14,7 @@ struct tn_buffer {
     size_t bytes;
     pthread_mutex_t lock; /* all that follows but the numbers */
     bool deleted;
+    bool leaving;        /* taken by a call of tn_execute that may yet fail and give it back */
     unsigned external;   /* references; above 0 the storage stays after deletion */
     tn_event *ready;     /* NULL once deleted */
     tn_storage *storage; /* NULL: gone, or an error from birth */

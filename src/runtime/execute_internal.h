@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* execute_internal.h - what a loaded executable and a run of it are made of. */
+#ifndef TN_RUNTIME_EXECUTE_INTERNAL_H
+#define TN_RUNTIME_EXECUTE_INTERNAL_H
+
+#include "runtime/buffer_internal.h"
+#include "runtime/execute.h"
+
+/* Runs cheaper than this are done by the caller, since a thread takes about as long to wake. */
+enum { TN_INLINE_NS = 20000 };
+
+/* A program as the runtime sees it. */
+typedef struct {
+    const tn_executable_info *info; /* lives until release */
+    tn_status *(*run)(const void *self, const tn_host_run *run, tn_thread_pool *pool);
+    void (*release)(void *self);
+    void *self;
+} tn_program;
+
+/* Loads a program (taken, also on failure); otherwise as tn_loaded_executable_create. */
+tn_status *tn_loaded_executable_create_from(tn_client *c, const tn_program *program,
+                                            const int *device_ids, size_t n_ids, bool portable,
+                                            tn_loaded_executable **out) TN_MUST_USE;
+
+typedef struct {
+    size_t bytes;
+    int kind; /* of memory */
+} tn_loaded_result;
+
+struct tn_loaded_executable {
+    tn_ref ref;
+    tn_client *client;
+    tn_program program;
+    tn_executable *executable; /* NULL in tests of the runtime alone */
+    tn_host_program host_program;
+    bool portable;
+    bool donates; /* some parameter is donated */
+    atomic_bool deleted;
+    size_t n_devices;
+    tn_device **devices;
+    tn_logical_id *ids;
+    int *assignment;
+    tn_loaded_result *results;
+    pthread_mutex_t lock;  /* code */
+    tn_code_object **code; /* [client devices]; NULL: not loaded there */
+};
+
+/* The program on a device; loads it if need be. */
+tn_status *tn_loaded_executable_code(tn_loaded_executable *l, tn_device *d,
+                                     tn_code_object **out) TN_MUST_USE;
+
+/* ---- One run on one device ---- */
+
+typedef struct tn_launch_record tn_launch_record;
+
+typedef struct {
+    tn_storage *storage; /* the content; NULL: an error */
+    tn_event *ready;     /* NULL: it is there, without error */
+    size_t bytes;
+    bool taken;        /* donated: the buffer was deleted, and its share in the storage is ours */
+    bool moved;        /* that share has gone on to the buffer of a result */
+    int32_t becomes;   /* result that starts as a copy of it, or is it; -1: none */
+    tn_storage *stage; /* a copy that the device can use; NULL: the content itself */
+    tn_waiter waiter;
+    tn_launch_record *launch;
+} tn_launch_arg;
+
+typedef struct {
+    tn_storage *storage;
+    tn_storage *stage; /* where the device writes it; NULL: the storage itself */
+} tn_launch_result;
+
+/* What custom calls see, for all devices of a call. */
+typedef struct {
+    tn_ref ref;
+    const struct tn_custom_call_context *context;
+    void (*release)(const struct tn_custom_call_context *context);
+} tn_custom_calls;
+void tn_custom_calls_release(tn_custom_calls *c); /* NULL is fine */
+
+struct tn_launch_record {
+    tn_task task;
+    tn_completion completion;
+    tn_launch_record *next, **link; /* of the device's runs in flight */
+    bool listed;                    /* among them */
+    tn_loaded_executable *loaded;
+    tn_device *device;
+    tn_code_object *code;
+    tn_custom_calls *custom_calls;
+    tn_event *done; /* also the readiness of all results */
+    tn_status *poison;
+    int launch_id;
+    uint32_t replica, partition;
+    bool entered; /* the caller runs it, and holds the launch queue */
+    uint32_t n_args, n_results;
+    tn_storage *temp;
+    tn_launch_arg *args;
+    tn_launch_result *results;
+    tn_span *spans; /* arguments, then results */
+};
+
+/* Starts a run that has all it needs, and returns; it ends itself. */
+void tn_launch_start(tn_launch_record *r);
+/* Ends a run that was not started. */
+void tn_launch_free(tn_launch_record *r);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch.c - one run on one device, from the moment it has all it needs. */
+#include <stdlib.h>
+
+#include "runtime/execute_internal.h"
+#include "runtime/transfer_internal.h"
+
+void tn_custom_calls_release(tn_custom_calls *c)
+{
+    if (!c || !tn_ref_release(&c->ref)) return;
+    if (c->release) c->release(c->context);
+    free(c);
+}
+
+/* ---- The end ---- */
+
+static void release_arg(tn_launch_arg *a)
+{
+    if (a->taken && a->storage && !a->moved)
+        atomic_fetch_sub_explicit(&a->storage->shares, 1, memory_order_release);
+    tn_storage_release(a->storage);
+    tn_event_release(a->ready);
+    tn_storage_release(a->stage);
+}
+
+void tn_launch_free(tn_launch_record *r)
+{
+    for (uint32_t i = 0; i < r->n_args; i++) release_arg(&r->args[i]);
+    for (uint32_t i = 0; i < r->n_results; i++) {
+        tn_storage_release(r->results[i].storage);
+        tn_storage_release(r->results[i].stage);
+    }
+    tn_storage_release(r->temp);
+    tn_custom_calls_release(r->custom_calls);
+    tn_event_release(r->done);
+    tn_status_free(r->poison);
+    tn_loaded_executable *l = r->loaded;
+    free(r);
+    tn_loaded_executable_release(l);
+}
+
+/* Takes the run off the device's list; returns the error it was poisoned with, if it was. */
+static tn_status *leave_device(tn_launch_record *r)
+{
+    if (!r->listed) return NULL;
+    pthread_mutex_lock(&r->device->lock);
+    *r->link = r->next;
+    if (r->next) r->next->link = r->link;
+    tn_status *poison = r->poison;
+    r->poison = NULL;
+    pthread_mutex_unlock(&r->device->lock);
+    return poison;
+}
+
+/* The error of an argument that was not ready when the run was appended. */
+static tn_status *late_error(const tn_launch_record *r)
+{
+    for (uint32_t i = 0; i < r->n_args; i++)
+        if (r->args[i].ready && tn_event_peek(r->args[i].ready))
+            return tn_status_ref(tn_event_peek(r->args[i].ready));
+    return NULL;
+}
+
+/* Takes the error. Memory goes back before anybody learns that the run is over.
+ *
+ * A caller that holds the queue lets go of it before callbacks run, which may launch again. Where
+ * runs are appended without waiting for their arguments, who comes next must see the error first.
+ */
+static void end(tn_launch_record *r, tn_status *s)
+{
+    tn_queue *entered = r->entered ? r->device->launches : NULL;
+    bool synchronous = r->device->synchronous;
+    if (entered && synchronous) tn_queue_leave(entered);
+    tn_status *first = late_error(r);
+    if (first) {
+        tn_status_free(s);
+        s = first;
+    }
+    tn_status *poison = leave_device(r);
+    if (poison) {
+        tn_status_free(s);
+        s = poison;
+    }
+    tn_event *done = tn_event_retain(r->done);
+    tn_launch_free(r);
+    tn_event_set(done, s);
+    tn_event_release(done);
+    if (entered && !synchronous) tn_queue_leave(entered);
+}
+
+static void is_done(tn_completion *c, tn_status *s)
+{
+    end(TN_CONTAINER(c, tn_launch_record, completion), s);
+}
+
+/* ---- The run ---- */
+
+static tn_span span_of(const tn_storage *s, size_t bytes)
+{
+    return bytes > 0 ? tn_storage_span(s, 0, bytes) : (tn_span){0};
+}
+
+/* Where the device finds an argument or puts a result. */
+static tn_storage *place_of_result(const tn_launch_record *r, uint32_t i)
+{
+    const tn_launch_result *result = &r->results[i];
+    return result->stage ? result->stage : result->storage;
+}
+
+static tn_storage *place_of_arg(const tn_launch_record *r, uint32_t i)
+{
+    const tn_launch_arg *a = &r->args[i];
+    if (a->becomes >= 0) return place_of_result(r, (uint32_t)a->becomes);
+    return a->stage ? a->stage : a->storage;
+}
+
+/* Brings an argument to where the device wants it. */
+static tn_status *bring(const tn_launch_record *r, uint32_t i)
+{
+    const tn_driver *driver = &r->device->client->driver;
+    const tn_launch_arg *a = &r->args[i];
+    tn_storage *to = place_of_arg(r, i);
+    if (to == a->storage || a->bytes == 0) return NULL;
+    tn_span dst = span_of(to, a->bytes);
+    if (!a->storage->memory->on_device)
+        return driver->copy_in(r->device->handle, dst, a->storage->host);
+    return driver->copy(r->device->handle, dst, span_of(a->storage, a->bytes));
+}
+
+static tn_status *append(tn_launch_record *r)
+{
+    const tn_driver *driver = &r->device->client->driver;
+    tn_driver_device *handle = r->device->handle;
+    for (uint32_t i = 0; i < r->n_args; i++) {
+        TN_TRY(bring(r, i));
+        r->spans[i] = span_of(place_of_arg(r, i), r->args[i].bytes);
+    }
+    for (uint32_t i = 0; i < r->n_results; i++)
+        r->spans[r->n_args + i] = span_of(place_of_result(r, i), r->loaded->results[i].bytes);
+    tn_launch launch = {
+        .size = sizeof launch,
+        .n_args = r->n_args,
+        .n_results = r->n_results,
+        .args = r->spans,
+        .results = r->spans + r->n_args,
+        .temp = span_of(r->temp, r->loaded->program.info->temp_bytes),
+        .replica_id = r->replica,
+        .partition_id = r->partition,
+        .context = r->custom_calls ? r->custom_calls->context : NULL,
+    };
+    TN_TRY(driver->launch(handle, r->code, &launch));
+    for (uint32_t i = 0; i < r->n_results; i++) {
+        const tn_launch_result *result = &r->results[i];
+        size_t bytes = r->loaded->results[i].bytes;
+        if (result->stage && bytes > 0)
+            TN_TRY(driver->copy_out(handle, result->storage->host,
+                                    tn_storage_span(result->stage, 0, bytes)));
+    }
+    return NULL;
+}
+
+static void run(tn_launch_record *r)
+{
+    tn_stream *stream = r->device->stream;
+    tn_status *s = late_error(r);
+    if (!s && r->listed) {
+        pthread_mutex_lock(&r->device->lock);
+        s = tn_status_ref(r->poison);
+        pthread_mutex_unlock(&r->device->lock);
+    }
+    if (!s) s = tn_stream_begin(stream);
+    if (s) {
+        end(r, s);
+        return;
+    }
+    /* After tn_stream_end the run may be over and gone. On a device that goes on by itself the
+     * queue is free as soon as the run is appended, else once it is done. */
+    tn_queue *entered = r->entered && !r->device->synchronous ? r->device->launches : NULL;
+    if (entered) r->entered = false;
+    s = append(r);
+    r->completion.fn = is_done;
+    tn_stream_end(stream, s, &r->completion);
+    if (entered) tn_queue_leave(entered);
+}
+
+static void run_task(tn_task *t)
+{
+    run(TN_CONTAINER(t, tn_launch_record, task));
+}
+
+/* ---- The start ---- */
+
+static void arg_is_ready(tn_waiter *w, const tn_status *s)
+{
+    tn_launch_record *r = TN_CONTAINER(w, tn_launch_arg, waiter)->launch;
+    tn_queue_unblock(r->device->launches, &r->task);
+}
+
+/* What comes from the same stream is in front of us there already. */
+static bool must_wait(const tn_launch_record *r, const tn_launch_arg *a)
+{
+    if (!a->ready || tn_event_is_ready(a->ready)) return false;
+    return r->device->synchronous || tn_event_stream(a->ready) != r->device->stream;
+}
+
+static bool is_cheap(const tn_launch_record *r)
+{
+    if (!r->device->synchronous) return true; /* appending is */
+    return !r->loaded->client->asynchronous || r->loaded->program.info->cost_ns < TN_INLINE_NS;
+}
+
+static void enter_device(tn_launch_record *r)
+{
+    tn_device *d = r->device;
+    pthread_mutex_lock(&d->lock);
+    r->next = d->in_flight;
+    r->link = &d->in_flight;
+    r->listed = true;
+    if (r->next) r->next->link = &r->next;
+    d->in_flight = r;
+    pthread_mutex_unlock(&d->lock);
+}
+
+void tn_launch_start(tn_launch_record *r)
+{
+    tn_queue *queue = r->device->launches;
+    unsigned waits = 0;
+    for (uint32_t i = 0; i < r->n_args; i++)
+        if (must_wait(r, &r->args[i])) waits++;
+    r->entered = waits == 0 && is_cheap(r) && tn_queue_try_enter(queue);
+    if (r->launch_id != 0 && !(r->entered && r->device->synchronous)) enter_device(r);
+    if (r->entered) {
+        run(r);
+        return;
+    }
+
+    /* One more, so that it does not run while waiters are still being added. */
+    r->task.run = run_task;
+    atomic_init(&r->task.waits, r->n_args + 1);
+    tn_queue_push(queue, &r->task);
+    for (uint32_t i = 0; i < r->n_args; i++) {
+        tn_launch_arg *a = &r->args[i];
+        a->waiter.fn = arg_is_ready;
+        a->launch = r;
+        if (!must_wait(r, a) || !tn_event_add_waiter(a->ready, &a->waiter))
+            tn_queue_unblock(queue, &r->task);
+    }
+    tn_queue_unblock(queue, &r->task);
+}
+
+void tn_device_poison(tn_device *d, int launch_id, tn_status *error, bool *poisoned)
+{
+    *poisoned = false;
+    if (!tn_is_forked(d->client->fork_generation) && launch_id != 0 && error) {
+        pthread_mutex_lock(&d->lock);
+        for (tn_launch_record *r = d->in_flight; r; r = r->next) {
+            if (r->launch_id != launch_id) continue;
+            if (!r->poison) r->poison = tn_status_ref(error);
+            *poisoned = true;
+        }
+        pthread_mutex_unlock(&d->lock);
+    }
+    tn_status_free(error);
+}
