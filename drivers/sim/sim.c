@@ -10,6 +10,7 @@ static const int64_t HOUR = 3600000000000, MANY = INT64_MAX;
 #define FAULT "Number, from 1 and on each device, of the "
 static const tn_driver_option options[] = {
     {"sim_device_count", false, 1, 4096, "Number of devices (default 1)."},
+    {"cpu_device_count", false, 1, 4096, "The same, where frameworks only know how to ask this."},
     {"sim_memory_bytes", false, 1, MANY, "Memory of a device (default 16 GiB)."},
     {"sim_copy_ns", false, 0, HOUR, "Time that a copy takes at least (default 0)."},
     {"sim_launch_ns", false, 0, HOUR, "Time that a launch takes at least (default 0)."},
@@ -25,7 +26,7 @@ static const tn_driver_option options[] = {
 
 static tn_status *count(const tn_kit *kit, uint32_t *out)
 {
-    *out = (uint32_t)kit->option(kit, "sim_device_count", 1);
+    *out = (uint32_t)kit->option(kit, "sim_device_count", kit->option(kit, "cpu_device_count", 1));
     return NULL;
 }
 

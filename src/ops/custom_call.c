@@ -120,8 +120,8 @@ tn_status *tn_infer_custom_call(const tn_op *op, tn_arena *a, const tn_type **ou
     const tn_custom_call_target *t = tn_custom_call_find(name);
     if (t) return t->infer(op, a, out);
     const tn_custom_call_provider *p = atomic_load(&provider);
-    if (!p || !p->has(op))
-        return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s'", name);
+    if (!p) return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s'", name);
+    TN_TRY(p->check(op));
     for (uint32_t i = 0; i < op->n_results; i++) out[i] = tn_result_type(op, i);
     return NULL;
 }

@@ -17,8 +17,9 @@ const tn_custom_call_target *tn_custom_call_find(const char *name);
 
 /* Handlers from outside. Functions may be called from any thread. */
 typedef struct {
-    /* Is there a handler for this op? Called when the program is compiled. */
-    bool (*has)(const tn_op *op);
+    /* Called when the program is compiled. NULL: there is a handler for this op; NOT_FOUND: there
+     * is none; other errors if it can't be called. */
+    tn_status *(*check)(const tn_op *op);
     /* As tn_eval_fn; what belongs to the run is in ctx->custom_calls. */
     tn_eval_fn eval;
 } tn_custom_call_provider;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdatomic.h>
+
 #include "pjrt/entry.h"
+#include "pjrt/extensions.h"
 
 /* The implementation of a call, or what stands for it. */
 #define IMPLEMENTATION_yes(name) tn_pjrt_##name
@@ -37,6 +40,7 @@
 
 static const PJRT_Api api = {
     .struct_size = PJRT_Api_STRUCT_SIZE,
+    .extension_start = TN_PJRT_EXTENSION(layouts),
     .pjrt_api_version = {.struct_size = PJRT_Api_Version_STRUCT_SIZE,
                          .major_version = PJRT_API_MAJOR,
                          .minor_version = PJRT_API_MINOR},
@@ -48,6 +52,18 @@ static const PJRT_Api api = {
 const PJRT_Api *tn_pjrt_api(void)
 {
     return &api;
+}
+
+static _Atomic(const char *) default_driver = "cpu";
+
+void tn_pjrt_set_default_driver(const char *name)
+{
+    atomic_store(&default_driver, name);
+}
+
+const char *tn_pjrt_default_driver(void)
+{
+    return atomic_load(&default_driver);
 }
 
 #define IS_yes true

@@ -39,6 +39,11 @@ extern const size_t tn_pjrt_slot_count;    /* 138 */
 /* The table that GetPjrtApi gives; lives with the process. */
 const PJRT_Api *tn_pjrt_api(void);
 
+/* The driver of clients and topologies for which no option names another: "cpu", or what the
+ * library was built for. `name` must live for ever. */
+void tn_pjrt_set_default_driver(const char *name);
+const char *tn_pjrt_default_driver(void);
+
 /* Copies *src, a struct of the caller's that starts with its struct_size, into *local as above.
  * INVALID_ARGUMENT if src is NULL or ends before its field `required`:
  *     PJRT_ExecuteOptions options;

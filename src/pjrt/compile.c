@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile.c - the calls that make executables: from programs, and from stored ones. */
+#include <stdlib.h>
+
+#include "pjrt/executable.h"
+
+/* ---- Options ---- */
+
+static bool fits(const tn_option_override *o, tn_override_kind kind)
+{
+    if (o->kind == kind) return true;
+    if (o->kind != TN_OVERRIDE_STRING) return false;
+    /* As text, as if it came from a command line. */
+    char *end;
+    switch (kind) {
+    case TN_OVERRIDE_BOOL:
+        return !strcasecmp(o->string, "true") || !strcasecmp(o->string, "false") ||
+               !strcmp(o->string, "1") || !strcmp(o->string, "0");
+    case TN_OVERRIDE_INT: strtoll(o->string, &end, 10); return end != o->string && !*end;
+    case TN_OVERRIDE_DOUBLE: strtod(o->string, &end); return end != o->string && !*end;
+    case TN_OVERRIDE_STRING: return true;
+    }
+    return false;
+}
+
+static tn_status *check_override(const tn_option_override *o)
+{
+    static const struct {
+        const char *name;
+        tn_override_kind kind;
+        const char *kind_name;
+    } known[] = {
+#define OVERRIDE(name, kind) {#name, TN_OVERRIDE_##kind, #kind},
+#include "pjrt/overrides.def"
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(o->name, known[i].name)) continue;
+        if (fits(o, known[i].kind)) return NULL;
+        return TN_ERROR(INVALID_ARGUMENT, "compile option '%s': '%s' is no value of kind %s",
+                        o->name, o->kind == TN_OVERRIDE_STRING ? o->string : "(not a string)",
+                        known[i].kind_name);
+    }
+    return TN_ERROR(INVALID_ARGUMENT, "No such compile option: '%s'", o->name);
+}
+
+static tn_status *take_options(const void *bytes, size_t size, tn_compile_options **out)
+{
+    if (size > 0 && !bytes) return TN_ERROR(INVALID_ARGUMENT, "the compile options are NULL");
+    TN_TRY(tn_compile_options_decode(bytes, size, out));
+    tn_status *s = NULL;
+    for (size_t i = 0; i < (*out)->n_overrides && !s; i++)
+        s = check_override(&(*out)->overrides[i]);
+    if (s) tn_compile_options_free(*out);
+    return s;
+}
+
+/* ---- Programs ---- */
+
+static tn_status *compile(const PJRT_Program *from, const tn_compile_options *options,
+                          PJRT_Executable **out)
+{
+    PJRT_Program p;
+    TN_TRY(TN_PJRT_TAKE(PJRT_Program, format_size, from, &p));
+    if (!p.code || !p.format)
+        return TN_ERROR(INVALID_ARGUMENT, "the program has no %s", p.code ? "format" : "code");
+    tn_executable *e;
+    TN_TRY(tn_compile(p.code, p.code_size, p.format, p.format_size, options, &e));
+    return tn_pjrt_executable_make(e, out);
+}
+
+PJRT_Error *tn_pjrt_Compile(PJRT_Compile_Args *args)
+{
+    TN_PJRT_NEED(topology);
+    tn_compile_options *options;
+    TN_PJRT_TRY(take_options(args->compile_options, args->compile_options_size, &options));
+    tn_status *s = compile(args->program, options, &args->executable);
+    tn_compile_options_free(options);
+    return tn_pjrt_error(s);
+}
+
+PJRT_Error *tn_pjrt_Client_Compile(PJRT_Client_Compile_Args *args)
+{
+    TN_PJRT_NEED(client);
+    tn_compile_options *options;
+    TN_PJRT_TRY(take_options(args->compile_options, args->compile_options_size, &options));
+    PJRT_Executable *e = NULL;
+    tn_status *s = compile(args->program, options, &e);
+    if (!s) s = tn_pjrt_load(args->client, e, options, &args->executable);
+    tn_pjrt_executable_release(e);
+    tn_compile_options_free(options);
+    return tn_pjrt_error(s);
+}
+
+/* ---- Executables ---- */
+
+/* Loads as `bytes` say, or if there are none as the options that `e` was compiled with. */
+static tn_status *load(const PJRT_Client *client, PJRT_Executable *e, const void *bytes,
+                       size_t size, PJRT_LoadedExecutable **out)
+{
+    if (!bytes || size == 0) bytes = tn_executable_compile_options(e->it, &size);
+    tn_compile_options *options;
+    TN_TRY(take_options(bytes, size, &options));
+    tn_status *s = tn_pjrt_load(client, e, options, out);
+    tn_compile_options_free(options);
+    return s;
+}
+
+PJRT_Error *tn_pjrt_Client_Load(PJRT_Client_Load_Args *args)
+{
+    TN_PJRT_NEED(client);
+    TN_PJRT_NEED(executable);
+    return tn_pjrt_error(load(args->client, args->executable, args->compile_options,
+                              args->compile_options_size, &args->loaded_executable));
+}
+
+static tn_status *deserialize(const PJRT_Executable_DeserializeAndLoad_Args *args,
+                              PJRT_Executable **out)
+{
+    tn_compile_options *options = NULL;
+    if (args->overridden_serialized_compile_options)
+        TN_TRY(take_options(args->overridden_serialized_compile_options,
+                            args->overridden_serialized_compile_options_size, &options));
+    tn_executable *e;
+    tn_status *s = tn_executable_deserialize(args->serialized_executable,
+                                             args->serialized_executable_size, options, &e);
+    tn_compile_options_free(options);
+    return s ? s : tn_pjrt_executable_make(e, out);
+}
+
+PJRT_Error *tn_pjrt_Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndLoad_Args *args)
+{
+    TN_PJRT_NEED(client);
+    TN_PJRT_NEED(serialized_executable);
+    PJRT_Executable *e = NULL;
+    tn_status *s = deserialize(args, &e);
+    if (!s) s = load(args->client, e, NULL, 0, &args->loaded_executable);
+    tn_pjrt_executable_release(e);
+    return tn_pjrt_error(s);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* extensions.h - the extensions that PJRT_Api offers, one file each, chained in this order. */
+#ifndef TN_PJRT_EXTENSIONS_LIST_H
+#define TN_PJRT_EXTENSIONS_LIST_H
+
+#include "tenon/pjrt_extensions.h"
+
+extern const PJRT_Layouts_Extension tn_pjrt_layouts_extension;
+extern const PJRT_Shardings_Extension tn_pjrt_shardings_extension;
+extern const PJRT_FFI_Extension tn_pjrt_ffi_extension;
+extern const PJRT_MemoryDescriptions_Extension tn_pjrt_memory_descriptions_extension;
+
+/* For the chain, whose links the ABI does not call const. */
+#define TN_PJRT_EXTENSION(name) ((PJRT_Extension_Base *)&tn_pjrt_##name##_extension.base)
+
+#endif
