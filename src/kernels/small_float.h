@@ -35,16 +35,18 @@
 
 enum { TN_SMALL_IEEE, TN_SMALL_FN, TN_SMALL_FNUZ, TN_SMALL_SAT };
 
-/* Exponent and mantissa in the place where f32 has them make the value, subnormal or not, but for a
- * factor of 2 to the difference of the biases. */
+/* Normal values: exponent and mantissa go to the place where f32 has them and the exponent's bias
+ * is corrected. Subnormal ones: the mantissa as a number, scaled. (Scaling all of them would do,
+ * but costs f32 subnormals, which are slow.) */
 static inline float tn_small_decode(uint32_t bits, int exponent, int mantissa, int bias, int kind)
 {
+    if (exponent == 8) return tn_from_bits_f32(bits << 16); /* bf16 */
     uint32_t all = (1u << (exponent + mantissa)) - 1, sign = bits >> (exponent + mantissa) & 1;
     uint32_t magnitude = bits & all, inf = all - ((1u << mantissa) - 1);
-    float scale = tn_from_bits_f32((uint32_t)(254 - bias) << 23);
     uint32_t placed = magnitude << (23 - mantissa);
-    /* bf16's exponent is f32's own: nothing to scale, and nothing that scaling could overflow. */
-    uint32_t value = exponent == 8 ? placed : tn_to_bits_f32(tn_from_bits_f32(placed) * scale);
+    float scale = tn_from_bits_f32((uint32_t)(127 + 1 - bias - mantissa) << 23);
+    uint32_t subnormal = tn_to_bits_f32((float)(int32_t)magnitude * scale);
+    uint32_t value = magnitude >> mantissa ? placed + ((uint32_t)(127 - bias) << 23) : subnormal;
     if (kind == TN_SMALL_IEEE) {
         uint32_t special = 0x7F800000u | placed | (magnitude > inf ? 0x400000u : 0);
         value = magnitude >= inf ? special : value;
@@ -60,21 +62,21 @@ static inline uint32_t tn_small_encode(float a, int exponent, int mantissa, int 
 {
     uint32_t all = (1u << (exponent + mantissa)) - 1, inf = all - ((1u << mantissa) - 1);
     uint32_t bits = tn_to_bits_f32(a), sign = bits >> 31, u = bits & 0x7FFFFFFF;
-    int drop = 23 - mantissa;
+    int drop = 23 - mantissa, nan = u > 0x7F800000u;
+    /* A NaN keeps the high bits of its payload, made quiet: what conversion instructions do. */
+    uint32_t quiet = inf | 1u << (mantissa - 1) | (u >> drop & ((1u << mantissa) - 1));
     uint32_t rounded = (u + ((1u << (drop - 1)) - 1) + (u >> drop & 1)) >> drop;
+    if (exponent == 8) return (nan ? quiet : rounded) | sign << 15; /* bf16 */
     rounded -= (uint32_t)(127 - bias) << mantissa;
-    if (exponent < 8) {
-        uint32_t magic = (uint32_t)(127 + 23 + 1 - bias - mantissa) << 23;
-        float sum = tn_from_bits_f32(u) + tn_from_bits_f32(magic);
-        uint32_t subnormal = tn_to_bits_f32(sum) - magic;
-        rounded = u < (uint32_t)(128 - bias) << 23 ? subnormal : rounded;
-    }
-    int nan = u > 0x7F800000u, too_big = u >= (uint32_t)(127 + (1 << exponent) - bias) << 23;
+    uint32_t magic = (uint32_t)(127 + 23 + 1 - bias - mantissa) << 23;
+    float sum = tn_from_bits_f32(u) + tn_from_bits_f32(magic);
+    uint32_t subnormal = tn_to_bits_f32(sum) - magic;
+    rounded = u < (uint32_t)(128 - bias) << 23 ? subnormal : rounded;
+    int too_big = u >= (uint32_t)(127 + (1 << exponent) - bias) << 23;
     uint32_t out;
     if (kind == TN_SMALL_IEEE) {
         out = too_big || rounded > inf ? inf : rounded;
-        /* The payload's high bits, made quiet: what the conversion instructions do. */
-        out = nan ? inf | 1u << (mantissa - 1) | (u >> drop & ((1u << mantissa) - 1)) : out;
+        out = nan ? quiet : out;
     } else if (kind == TN_SMALL_FN) {
         out = too_big || nan || rounded > all ? all : rounded;
     } else if (kind == TN_SMALL_FNUZ) {
