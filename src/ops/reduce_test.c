@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/op_test.h"
+
+TEST(reduces_the_example)
+{
+    tn_op *op = make_op_with_regions(TN_OP_reduce, "1x6xi64, i64", "1xi64", 1);
+    make_binary_region(op, 0, TN_OP_add, "i64");
+    SET_INTS(op, dimensions, 1);
+    int64_t x[] = {0, 1, 2, 3, 4, 5}, init = 0, out;
+    RUN(op, IN(x, &init), OUT(&out));
+    assert_int_equal(out, 15);
+    init = 100; /* comes in once */
+    RUN(op, IN(x, &init), OUT(&out));
+    assert_int_equal(out, 115);
+    SET_INTS(op, dimensions, 2);
+    EXPECT_INVALID(op, "dimensions[0] should be a dimension in [0, 2) and is 2");
+    SET_INTS(op, dimensions, 1, 1);
+    EXPECT_INVALID(op, "dimensions names dimension 1 twice");
+    SET_INTS(op, dimensions, 1);
+    op->operands[1]->type = type_of("i32", 3);
+    EXPECT_INVALID(op, "operand 1 should have the element type of operand 0");
+    op = make_op_with_regions(TN_OP_reduce, "1x6xi64, i64", "1xi64", 1);
+    make_binary_region(op, 0, TN_OP_add, "i32");
+    SET_INTS(op, dimensions, 1);
+    EXPECT_INVALID(op, "operand 0 is tensor<1x6xi64>, which the body can't take as i32");
+}
+
+TEST(nothing_gives_the_initial_value)
+{
+    tn_op *op = make_op_with_regions(TN_OP_reduce, "3x0xf32, f32", "3xf32", 1);
+    make_binary_region(op, 0, TN_OP_maximum, "f32");
+    SET_INTS(op, dimensions, 1);
+    float init = -1, out[3];
+    RUN(op, IN(&init, &init), OUT(out));
+    EXPECT(float, out, -1, -1, -1);
+}
+
+/* A body that lifts to several kernels: x + y computed as y - (-x), in order. */
+static void make_general_add(tn_op *op, const char *e)
+{
+    char two[64];
+    snprintf(two, sizeof two, "%s, %s", e, e);
+    tn_region *r = make_region(op, 0, two);
+    tn_value *v = append(r, TN_OP_negate, e, &r->args[0], NULL, NULL);
+    v = append(r, TN_OP_subtract, e, &r->args[1], v, NULL);
+    append_return(r, 1, &v);
+}
+
+static int64_t sum_of(const int32_t *x, uint32_t rank, const int64_t *dims, uint32_t mask,
+                      int64_t out_index)
+{
+    int64_t total = 0, n = 1;
+    for (uint32_t i = 0; i < rank; i++) n *= dims[i];
+    for (int64_t k = 0; k < n; k++) {
+        int64_t rest = k, at = 0, scale = 1;
+        for (uint32_t i = rank; i--;) {
+            int64_t p = rest % dims[i];
+            rest /= dims[i];
+            if (mask >> i & 1) continue;
+            at += p * scale;
+            scale *= dims[i];
+        }
+        if (at == out_index) total += x[k];
+    }
+    return total;
+}
+
+TEST(random_shapes_equal_a_walk)
+{
+    static int32_t x[1 << 16], out[1 << 16], again[1 << 16];
+    for (size_t i = 0; i < 1 << 16; i++) x[i] = (int32_t)random_below(2001) - 1000;
+    for (int round = 0; round < 120; round++) {
+        uint32_t rank = 1 + (uint32_t)random_below(4), mask = (uint32_t)random_below(16);
+        int64_t dims[4], kept = 1, reduced[4], n = 1;
+        uint32_t n_reduced = 0;
+        char type[128] = "", result[128] = "";
+        for (uint32_t i = 0; i < rank; i++) {
+            dims[i] = 1 + random_below(rank == 1 ? 60000 : rank == 2 ? 200 : rank == 3 ? 35 : 14);
+            snprintf(type + strlen(type), 32, "%dx", (int)dims[i]);
+            if (mask >> i & 1) reduced[n_reduced++] = i;
+            else {
+                snprintf(result + strlen(result), 32, "%dx", (int)dims[i]);
+                kept *= dims[i];
+            }
+            n *= dims[i];
+        }
+        strcat(type, "i32, i32");
+        strcat(result, "i32");
+        int32_t init = 7;
+        for (int general = 0; general < 2; general++) {
+            tn_op *op = make_op_with_regions(TN_OP_reduce, type, result, 1);
+            if (general) make_general_add(op, "i32");
+            else make_binary_region(op, 0, TN_OP_add, "i32");
+            tn_op_set_attr(module, op, TN_ATTR_dimensions, tn_attr_ints(arena, reduced, n_reduced));
+            RUN(op, IN(x, &init), OUT(out));
+            assert_null(tn_thread_pool_create(3, &pool));
+            RUN(op, IN(x, &init), OUT(again));
+            tn_thread_pool_destroy(pool);
+            pool = NULL;
+            assert_memory_equal(out, again, (size_t)kept * 4);
+            for (int64_t i = 0; i < kept; i += 1 + kept / 7)
+                assert_int_equal(out[i], 7 + sum_of(x, rank, dims, mask, i));
+        }
+    }
+}
+
+/* (value, index) pairs: the greater value, of equal ones the lower index, NaN above all. */
+static tn_op *argmax_op(const char *operands, const char *results, int64_t dim)
+{
+    tn_op *op = make_op_with_regions(TN_OP_reduce, operands, results, 1);
+    tn_region *r = make_region(op, 0, "f32, i32, f32, i32");
+    tn_value *a = &r->args[0], *i = &r->args[1], *b = &r->args[2], *j = &r->args[3];
+    tn_value *more = append_compare(r, TN_comparison_direction_GT, 0, a, b);
+    tn_value *nan = append_compare(r, TN_comparison_direction_NE, 0, a, a);
+    tn_value *first = append(r, TN_OP_or, "i1", more, nan, NULL);
+    tn_value *same = append_compare(r, TN_comparison_direction_EQ, 0, a, b);
+    tn_value *lower = append_compare(r, TN_comparison_direction_LT, 0, i, j);
+    tn_value *tie = append(r, TN_OP_and, "i1", same, lower, NULL);
+    tn_value *pick = append(r, TN_OP_or, "i1", first, tie, NULL);
+    tn_value *results_[] = {append(r, TN_OP_select, "f32", first, a, b),
+                            append(r, TN_OP_select, "i32", pick, i, j)};
+    append_return(r, 2, results_);
+    SET_INTS(op, dimensions, dim);
+    return op;
+}
+
+TEST(argmax_through_a_general_body)
+{
+    enum { N = 1 << 20 };
+    float *x = malloc(N * 4), init = -INFINITY, best;
+    int32_t *at = malloc(N * 4), none = 0, index;
+    for (int32_t i = 0; i < N; i++) {
+        x[i] = (float)random_below(1 << 24);
+        at[i] = i;
+    }
+    x[777777] = x[999999] = 1 << 25;
+    tn_op *op = argmax_op("1048576xf32, 1048576xi32, f32, i32", "f32, i32", 0);
+    double t = seconds();
+    RUN(op, IN(x, at, &init, &none), OUT(&best, &index));
+    print_message("argmax of 1M: %.1f ms\n", (seconds() - t) * 1e3);
+    assert_true(best == 1 << 25);
+    assert_int_equal(index, 777777);
+    op = argmax_op("1024x1024xf32, 1024x1024xi32, f32, i32", "1024xf32, 1024xi32", 1);
+    static float row_best[1024];
+    static int32_t row_index[1024];
+    t = seconds();
+    RUN(op, IN(x, at, &init, &none), OUT(row_best, row_index));
+    print_message("argmax of 1024 rows: %.1f ms\n", (seconds() - t) * 1e3);
+    for (int row = 0; row < 1024; row++) {
+        int32_t want = row * 1024;
+        for (int32_t i = want; i < row * 1024 + 1024; i++)
+            if (x[i] > x[want]) want = i;
+        assert_int_equal(row_index[row], want);
+    }
+    free(x);
+    free(at);
+}
+
+TEST(narrow_floats_are_summed_in_f32)
+{
+    enum { N = 600 };
+    uint16_t x[N], init = 0, out;
+    for (int i = 0; i < N; i++) x[i] = 0x3F80; /* 1 */
+    tn_op *op = make_op_with_regions(TN_OP_reduce, "600xbf16, bf16", "bf16", 1);
+    make_binary_region(op, 0, TN_OP_add, "bf16");
+    SET_INTS(op, dimensions, 0);
+    RUN(op, IN(x, &init), OUT(&out));
+    assert_int_equal(out, 0x4416); /* 600 */
+    /* Promoted by the body. */
+    op = make_op_with_regions(TN_OP_reduce, "600xbf16, bf16", "f32", 1);
+    make_binary_region(op, 0, TN_OP_add, "f32");
+    SET_INTS(op, dimensions, 0);
+    float wide;
+    RUN(op, IN(x, &init), OUT(&wide));
+    assert_true(wide == 600);
+}
+
+static double timed_sum(const char *types, const char *result, int64_t dim, const float *x,
+                        float *out)
+{
+    tn_op *op = make_op_with_regions(TN_OP_reduce, types, result, 1);
+    make_binary_region(op, 0, TN_OP_add, "f32");
+    SET_INTS(op, dimensions, dim);
+    float init = 0;
+    double best = 1;
+    for (int i = 0; i < 3; i++) {
+        double t = seconds();
+        RUN(op, IN(x, &init), OUT(out));
+        t = seconds() - t;
+        best = t < best ? t : best;
+    }
+    return best * 1e3;
+}
+
+TEST(large_sums_are_quick_and_close)
+{
+    enum { N = 1 << 20 };
+    float *x = malloc(N * 4), *out = malloc(N * 4);
+    double want = 0;
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)random_below(1000) / 999;
+        want += x[i];
+    }
+    double all = timed_sum("1048576xf32, f32", "f32", 0, x, out);
+    if (fabs(out[0] - want) > want * 2e-7) fail_msg("sum %.9g, expected %.9g", out[0], want);
+    double rows = timed_sum("1024x1024xf32, f32", "1024xf32", 1, x, out);
+    double columns = timed_sum("1024x1024xf32, f32", "1024xf32", 0, x, out);
+    double thin = timed_sum("262144x4xf32, f32", "4xf32", 0, x, out);
+    double pairs = timed_sum("262144x4xf32, f32", "262144xf32", 1, x, out);
+    print_message("sums of 1M, in ms: all %.2f, rows %.2f, columns %.2f, 262144 x 4: %.2f and "
+                  "%.2f\n",
+                  all, rows, columns, thin, pairs);
+    free(x);
+    free(out);
+}
+
+TEST(map_applies_its_body)
+{
+    enum { N = 3000 };
+    tn_op *op = make_op_with_regions(TN_OP_map, "3x1000xi32, 3x1000xi32", "3x1000xi64", 1);
+    SET_INTS(op, dimensions, 0, 1);
+    tn_region *r = make_region(op, 0, "i32, i32");
+    tn_value *v = append(r, TN_OP_multiply, "i32", &r->args[0], &r->args[1], NULL);
+    v = append(r, TN_OP_convert, "i64", v, NULL, NULL);
+    append_return(r, 1, &v);
+    static int32_t x[N], y[N];
+    static int64_t out[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = i;
+        y[i] = i % 5;
+    }
+    RUN(op, IN(x, y), OUT(out));
+    for (int i = 0; i < N; i++) assert_int_equal(out[i], i * (i % 5));
+    SET_INTS(op, dimensions, 0);
+    EXPECT_INVALID(op, "size of dimensions, which should be all: expected 2, got 1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reduces_the_example),
+        cmocka_unit_test(nothing_gives_the_initial_value),
+        cmocka_unit_test(random_shapes_equal_a_walk),
+        cmocka_unit_test(argmax_through_a_general_body),
+        cmocka_unit_test(narrow_floats_are_summed_in_f32),
+        cmocka_unit_test(map_applies_its_body),
+        cmocka_unit_test(large_sums_are_quick_and_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
