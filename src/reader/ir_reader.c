@@ -521,6 +521,19 @@ static tn_status *expand_replica_groups(ir *r)
     return NULL;
 }
 
+/* Before version 5 the module's name stands among its attributes. */
+static void take_module_attrs(ir *r, const tn_attr *dict)
+{
+    if (!dict) return;
+    tn_named_attr *rest = TN_NEW_ARRAY(r->b->arena, tn_named_attr, dict->dict.n);
+    for (uint32_t i = 0; i < dict->dict.n; i++) {
+        const char *key = dict->dict.pairs[i].key;
+        bool inherent = !strcmp(key, "sym_name") || !strcmp(key, "sym_visibility");
+        if (r->b->version >= 5 || !inherent) rest[r->m->n_attrs++] = dict->dict.pairs[i];
+    }
+    r->m->attrs = rest;
+}
+
 tn_status *tn_ir_read(tn_bytecode *b, tn_module *m)
 {
     ir *r = TN_NEW(b->arena, ir);
@@ -537,10 +550,7 @@ tn_status *tn_ir_read(tn_bytecode *b, tn_module *m)
         return tn_cursor_error(&c, "expected builtin.module with one region, found %s.%s",
                                h.name->dialect, h.name->name);
     TN_TRY(read_module_name(r, &h));
-    if (h.attrs) {
-        m->attrs = h.attrs->dict.pairs;
-        m->n_attrs = h.attrs->dict.n;
-    }
+    take_module_attrs(r, h.attrs);
     tn_cursor body;
     unsigned scope;
     TN_TRY(open_regions(r, &c, &h, &body, &scope));
