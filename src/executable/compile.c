@@ -74,6 +74,17 @@ static tn_status *plan_module(tn_executable *e)
     return NULL;
 }
 
+/* What the caller wants counts where the program says nothing, i.e. 1. */
+static tn_status *settle_count(uint32_t *module, int64_t wanted, const char *what)
+{
+    if (wanted <= 1 || wanted == *module) return NULL;
+    if (*module != 1)
+        return TN_ERROR(INVALID_ARGUMENT, "the program is for %u %s, the compile options for %lld",
+                        *module, what, (long long)wanted);
+    *module = (uint32_t)wanted;
+    return NULL;
+}
+
 static tn_status *compile(void *ctx)
 {
     const job *j = ctx;
@@ -84,6 +95,8 @@ static tn_status *compile(void *ctx)
     e->code_size = source.code_size;
     e->options_size = source.options_size;
     TN_TRY(source.read(&source, e->arena, &e->module));
+    TN_TRY(settle_count(&e->module->num_replicas, source.num_replicas, "replicas"));
+    TN_TRY(settle_count(&e->module->num_partitions, source.num_partitions, "partitions"));
     if (!source.as_it_is) TN_TRY(tn_module_verify(e->module));
     TN_TRY(tn_passes_run(e->module, source.as_it_is));
     TN_TRY(plan_module(e));
@@ -122,12 +135,21 @@ tn_status *tn_compile_stored(const void *code, size_t code_size, const void *sto
                              size_t stored_options_size, const tn_compile_options *options,
                              tn_executable **out)
 {
+    tn_compile_options *stored = NULL;
+    if (!options) {
+        TN_TRY(tn_compile_options_decode(stored_options, stored_options_size, &stored));
+        options = stored;
+    }
     tn_source source = {.read = read_bytecode,
                         .code = code,
                         .code_size = code_size,
-                        .options = options ? options->serialized.data : stored_options,
-                        .options_size = options ? options->serialized.size : stored_options_size};
-    return tn_compile_source(&source, out);
+                        .options = options->serialized.data,
+                        .options_size = options->serialized.size,
+                        .num_replicas = options->num_replicas,
+                        .num_partitions = options->num_partitions};
+    tn_status *s = tn_compile_source(&source, out);
+    tn_compile_options_free(stored);
+    return s;
 }
 
 tn_status *tn_compile(const void *code, size_t size, const char *format, size_t format_size,

@@ -11,6 +11,8 @@ typedef struct tn_source {
     const void *code, *options; /* copied into the executable; code is what read reads */
     size_t code_size, options_size;
     const void *read_ctx; /* for read */
+    /* How many of each the program runs as, if the caller says more than the program does. */
+    int64_t num_replicas, num_partitions;
     uint64_t fail_at;     /* test hook: see tn_arena_fail_at */
     bool as_it_is;        /* no verification, and no passes but those that are needed */
 } tn_source;
