@@ -38,20 +38,27 @@ def library_path(name="tenon"):
                             f"; set {variable} to its path")
 
 
-def _client_options():
-    """What JAX's configuration says about CPU devices, as create options of the library."""
+def _client_options(name):
+    """Create options of the library: what JAX's configuration says about CPU devices, and for the simulated
+    accelerator the platform name by which JAX chooses the lowering rules that Tenon knows, donation among them."""
     from jax._src import xla_bridge
 
     count = xla_bridge.num_cpu_devices.value
-    return {"cpu_device_count": count} if count >= 0 else {}
+    options = {"cpu_device_count": count} if count >= 0 else {}
+    if name == "tenon_sim":
+        options["platform_name"] = "cpu"
+    return options
 
 
 def initialize():
     """Registers the platforms; JAX calls it once, before it makes its first client."""
+    from functools import partial
+
     from jax._src import config, xla_bridge
 
     platforms = config.jax_platforms.value
     for name in platforms.split(",") if platforms else ["tenon"]:
         if name in _NAMES:
-            xla_bridge.register_plugin(name, library_path=library_path(name), options=_client_options,
+            xla_bridge.register_plugin(name, library_path=library_path(name),
+                                       options=partial(_client_options, name),
                                        priority=_PRIORITY)

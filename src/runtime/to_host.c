@@ -13,7 +13,9 @@ typedef struct {
     tn_event *done;
     void *dst, *staging;
     size_t offset, size;
-    bool dense; /* bytes go to dst as they lie */
+    bool dense;         /* bytes go to dst as they lie */
+    uint8_t value_bits; /* of each byte of a type below a byte, in a whole array: the others are 0
+                           on the host, whatever they are here; else 0 */
     tn_type type;
     int64_t *dst_strides, *src_strides; /* if not dense */
     int64_t numbers[];                  /* dims and both strides */
@@ -23,6 +25,8 @@ static void finish(tn_transfer *t, tn_status *s)
 {
     outgoing *o = (outgoing *)t;
     tn_event *done = o->done;
+    uint8_t *bytes = o->dst;
+    for (size_t i = 0; !s && o->value_bits && i < o->size; i++) bytes[i] &= o->value_bits;
     tn_host_memory_free(o->staging, o->size);
     tn_transfer_end(t);
     free(o);
@@ -163,6 +167,8 @@ tn_status *tn_buffer_to_host(tn_buffer *b, const tn_layout *layout, void *dst, s
         return s;
     }
     o->dense = tn_strides_are_dense(o->dst_strides, &o->type);
+    if (tn_element_is_padded(o->type.element))
+        o->value_bits = (uint8_t)(0xff >> (8 - tn_element_type_bits(o->type.element)));
     return begin(o, b, done);
 }
 
