@@ -60,8 +60,8 @@ static void end_write(tn_completion *c, tn_status *s)
     write w = *(write *)c;
     free(c);
     tn_host_memory_free(w.staging, w.staging_size);
-    w.fn(w.arg, s);
     tn_storage_release(w.storage);
+    w.fn(w.arg, s);
 }
 
 static tn_status *append_write(tn_storage *s, size_t offset, const void *src, size_t size, write *w)
