@@ -35,7 +35,7 @@ tn_op *tn_rewrite_op(tn_module *m, tn_op *where, tn_op_kind kind, const tn_type 
     tn_op *op = tn_op_new(m, kind, n, 1, 0);
     op->location = where->location;
     op->results[0].type = type;
-    for (uint32_t i = 0; i < n; i++) op->operands[i] = operands[i];
+    for (uint32_t i = 0; operands && i < n; i++) op->operands[i] = operands[i];
     tn_op_insert_before(where, op);
     return op;
 }

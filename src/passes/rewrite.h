@@ -11,7 +11,8 @@ typedef tn_status *(*tn_rewrite_fn)(tn_module *m, tn_op *op, bool *changed);
 /* Walks all functions in order; definitions come before uses, so one walk resolves everything. */
 tn_status *tn_rewrite(tn_module *m, tn_rewrite_fn fn, bool *changed) TN_MUST_USE;
 
-/* A new op with one result before `where`, with the location of `where`. */
+/* A new op with one result before `where`, with the location of `where`. Without `operands` the
+ * caller fills them in. */
 tn_op *tn_rewrite_op(tn_module *m, tn_op *where, tn_op_kind kind, const tn_type *type, uint32_t n,
                      tn_value *const *operands);
 /* Lets `v` stand for the one result of `op`, and removes it. */

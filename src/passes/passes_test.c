@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower, fold, cse, dce, hoist. */
+#include "passes/build_test.h"
+
+static tn_value *i32(builder *b, const char *type, int32_t v)
+{
+    return splat(b, type, &v);
+}
+
+/* --- lower --- */
+
+static tn_value *with_type(tn_op *op, const tn_type *t)
+{
+    op->results[0].type = t;
+    return &op->results[0];
+}
+
+PASS_TEST(shardings_and_casts_on_one_device_say_nothing)
+{
+    begin_function(b, "main", PARAMS("4xi32"));
+    tn_value *x = &b->region->args[0];
+    tn_value *y = unary(b, TN_OP_sdy_sharding_constraint, unary(b, TN_OP_cast, x));
+    RETURN(b, unary(b, TN_OP_sdy_propagation_barrier, y));
+    assert_true(apply(b, tn_pass_lower));
+    assert_ptr_equal(returned(b, 0), x);
+}
+
+PASS_TEST(deprecated_ops_become_their_successors)
+{
+    begin_function(b, "main", PARAMS("2x3xf32", "3x4xf32", "3xf32"));
+    tn_value *x = &b->region->args[0], *y = &b->region->args[1], *z = &b->region->args[2];
+    tn_value *dot =
+        with_type(add_op(b, TN_OP_dot, 2, (tn_value *[]){x, y}, 1, 0), type_of(b, "2x4xf32"));
+    tn_value *wide = with_type(add_op(b, TN_OP_broadcast, 1, &z, 1, 0), type_of(b, "5x3xf32"));
+    tn_op_set_attr(b->module, wide->op, TN_ATTR_broadcast_sizes,
+                   tn_attr_ints(b->arena, (int64_t[]){5}, 1));
+    RETURN(b, dot, wide);
+    b->module->main = b->function;
+    bool changed = false;
+    MUST(tn_pass_lower(b->module, &changed));
+    assert_int_equal(returned(b, 0)->op->kind, TN_OP_dot_general);
+    uint32_t n;
+    assert_int_equal(tn_op_ints(returned(b, 0)->op, TN_ATTR_lhs_contracting_dimensions, &n)[0], 1);
+    assert_int_equal(tn_op_ints(returned(b, 0)->op, TN_ATTR_rhs_contracting_dimensions, &n)[0], 0);
+    assert_int_equal(returned(b, 1)->op->kind, TN_OP_broadcast_in_dim);
+    assert_int_equal(tn_op_ints(returned(b, 1)->op, TN_ATTR_broadcast_dimensions, &n)[0], 1);
+}
+
+PASS_TEST(elements_of_tuples_are_what_was_put_in)
+{
+    begin_function(b, "main", PARAMS("4xi32", "4xf32"));
+    tn_value *x = &b->region->args[0], *y = &b->region->args[1];
+    tn_type *t = TN_NEW(b->arena, tn_type);
+    *t = (tn_type){
+        .kind = TN_TYPE_TUPLE,
+        .n_parts = 2,
+        .parts = tn_dup(b->arena, (const tn_type *[]){x->type, y->type}, 2 * sizeof(tn_type *))};
+    tn_value *pair = with_type(add_op(b, TN_OP_tuple, 2, (tn_value *[]){x, y}, 1, 0), t);
+    tn_value *guarded = with_type(add_op(b, TN_OP_optimization_barrier, 1, &pair, 1, 0), t);
+    tn_value *first = with_type(add_op(b, TN_OP_get_tuple_element, 1, &pair, 1, 0), x->type);
+    tn_value *second = with_type(add_op(b, TN_OP_get_tuple_element, 1, &guarded, 1, 0), y->type);
+    tn_op_set_attr(b->module, first->op, TN_ATTR_index, tn_attr_int(b->arena, 0));
+    tn_op_set_attr(b->module, second->op, TN_ATTR_index, tn_attr_int(b->arena, 1));
+    RETURN(b, first, second);
+    b->module->main = b->function;
+    bool changed = false;
+    MUST(tn_pass_lower(b->module, &changed));
+    MUST(tn_pass_dce(b->module, &changed));
+    assert_ptr_equal(returned(b, 0), x);
+    assert_int_equal(returned(b, 1)->op->kind, TN_OP_optimization_barrier);
+    assert_int_equal(returned(b, 1)->op->n_results, 2);
+    assert_int_equal(count_ops(b, TN_OP_tuple), 0);
+}
+
+static tn_value *add_sum_over_devices(builder *b, tn_value *x, uint32_t n)
+{
+    tn_op *op = control(b, TN_OP_all_reduce, 1, &x, 1, (const tn_type *[]){x->type}, 1);
+    tn_attr *groups = TN_NEW(b->arena, tn_attr);
+    *groups = *tn_attr_ints(b->arena, (int64_t[]){0, 1}, n);
+    tn_op_set_attr(b->module, op, TN_ATTR_replica_groups, groups);
+    tn_region *outer = b->region;
+    tn_region_init(b->module, &op->regions[0], b->function, op, 2);
+    b->region = &op->regions[0];
+    tn_value *args = op->regions[0].args;
+    args[0].type = args[1].type = type_of(b, "i32");
+    RETURN(b, binary(b, TN_OP_add, &args[0], &args[1]));
+    b->region = outer;
+    return &op->results[0];
+}
+
+PASS_TEST(collectives_of_one_device_are_their_operand)
+{
+    begin_function(b, "main", PARAMS("4xi32"));
+    tn_value *x = &b->region->args[0];
+    RETURN(b, add_sum_over_devices(b, x, 1));
+    assert_true(apply(b, tn_pass_lower));
+    assert_ptr_equal(returned(b, 0), x);
+}
+
+PASS_TEST(collectives_of_several_devices_stay)
+{
+    begin_function(b, "main", PARAMS("4xi32"));
+    b->module->num_replicas = 2;
+    RETURN(b, add_sum_over_devices(b, &b->region->args[0], 2));
+    b->module->main = b->function;
+    bool changed = false;
+    MUST(tn_pass_lower(b->module, &changed));
+    assert_false(changed);
+}
+
+/* --- fold --- */
+
+PASS_TEST(constants_are_computed)
+{
+    begin_function(b, "main", NO_PARAMS);
+    tn_value *x = constant(b, "4xi32", (int32_t[]){1, 2, 3, 4});
+    tn_value *sum = binary(b, TN_OP_add, x, i32(b, "4xi32", 10));
+    RETURN(b, reverse(b, sum));
+    assert_true(apply(b, tn_pass_fold));
+    assert_memory_equal(returned_constant(b, 0)->data, ((int32_t[]){14, 13, 12, 11}), 16);
+    assert_false(returned_constant(b, 0)->splat);
+}
+
+PASS_TEST(splats_stay_splats_however_large)
+{
+    begin_function(b, "main", NO_PARAMS);
+    tn_value *two = i32(b, "i32", 2);
+    tn_op *wide = add_op(b, TN_OP_broadcast_in_dim, 1, &two, 1, 0);
+    wide->results[0].type = type_of(b, "1000x1000xi32");
+    tn_op_set_attr(b->module, wide, TN_ATTR_broadcast_dimensions, tn_attr_ints(b->arena, NULL, 0));
+    RETURN(b, binary(b, TN_OP_multiply, &wide->results[0], i32(b, "1000x1000xi32", 21)));
+    assert_true(apply(b, tn_pass_fold));
+    assert_true(returned_constant(b, 0)->splat);
+    assert_int_equal(*(const int32_t *)returned_constant(b, 0)->data, 42);
+    assert_int_equal(returned_constant(b, 0)->size, 4);
+}
+
+PASS_TEST(large_constants_are_not_computed)
+{
+    begin_function(b, "main", NO_PARAMS);
+    int32_t *data = tn_alloc(b->arena, 2000 * sizeof *data);
+    RETURN(b, unary(b, TN_OP_negate, constant(b, "2000xi32", data)));
+    assert_false(apply(b, tn_pass_fold));
+}
+
+PASS_TEST(random_numbers_are_not_computed)
+{
+    begin_function(b, "main", NO_PARAMS);
+    int64_t shape = 4;
+    tn_value *operands[] = {i32(b, "i32", 0), i32(b, "i32", 9), constant(b, "1xi64", &shape)};
+    tn_op *op = add_op(b, TN_OP_rng, 3, operands, 1, 0);
+    tn_op_set_attr(b->module, op, TN_ATTR_rng_distribution,
+                   tn_attr_int(b->arena, TN_rng_distribution_UNIFORM));
+    RETURN(b, with_type(op, type_of(b, "4xi32")));
+    b->module->main = b->function;
+    bool changed = false;
+    MUST(tn_pass_fold(b->module, &changed));
+    assert_false(changed);
+}
+
+/* --- cse --- */
+
+PASS_TEST(equal_ops_become_one)
+{
+    begin_function(b, "main", PARAMS("4xi32", "4xi32"));
+    tn_value *x = &b->region->args[0], *y = &b->region->args[1];
+    tn_value *sum = binary(b, TN_OP_add, x, y), *same = binary(b, TN_OP_add, y, x);
+    RETURN(b, sum, same, reverse(b, sum), reverse(b, same), binary(b, TN_OP_subtract, x, y),
+           binary(b, TN_OP_subtract, y, x), i32(b, "4xi32", 7), i32(b, "4xi32", 7),
+           i32(b, "4xi32", 8));
+    assert_true(apply(b, tn_pass_cse));
+    assert_ptr_equal(returned(b, 0), returned(b, 1));
+    assert_ptr_equal(returned(b, 2), returned(b, 3));
+    assert_ptr_not_equal(returned(b, 4), returned(b, 5));
+    assert_ptr_equal(returned(b, 6), returned(b, 7));
+    assert_ptr_not_equal(returned(b, 6), returned(b, 8));
+}
+
+PASS_TEST(barriers_are_not_joined)
+{
+    begin_function(b, "main", PARAMS("4xi32"));
+    tn_value *x = &b->region->args[0];
+    RETURN(b, unary(b, TN_OP_optimization_barrier, x), unary(b, TN_OP_optimization_barrier, x));
+    assert_false(apply(b, tn_pass_cse));
+}
+
+/* What one branch computed is not there in the other; what was there before is. */
+PASS_TEST(regions_see_only_what_is_around_them)
+{
+    begin_function(b, "main", PARAMS("4xi32", "i1"));
+    tn_value *x = &b->region->args[0];
+    tn_value *before = unary(b, TN_OP_negate, x);
+    tn_op *op = control(b, TN_OP_if, 1, (tn_value *[]){&b->region->args[1]}, 2,
+                        (const tn_type *[]){x->type, x->type}, 2);
+    tn_region *outer = b->region;
+    for (uint32_t i = 0; i < 2; i++) {
+        begin_region(b, op, i);
+        RETURN(b, unary(b, TN_OP_negate, x), reverse(b, x));
+    }
+    b->region = outer;
+    RETURN(b, before, &op->results[0], &op->results[1], reverse(b, x));
+    assert_true(apply(b, tn_pass_cse));
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_ptr_equal(op->regions[i].last->operands[0], before);
+        assert_int_equal(count_in(&op->regions[i], TN_OP_reverse), 1);
+    }
+    assert_int_equal(count_ops(b, TN_OP_reverse), 3);
+}
+
+static tn_value *reduce(builder *b, tn_value *x, tn_op_kind kind)
+{
+    tn_op *op = control(b, TN_OP_reduce, 2, (tn_value *[]){x, i32(b, "i32", 0)}, 1,
+                        (const tn_type *[]){type_of(b, "i32")}, 1);
+    tn_op_set_attr(b->module, op, TN_ATTR_dimensions, tn_attr_ints(b->arena, (int64_t[]){0}, 1));
+    tn_region *outer = b->region;
+    tn_region_init(b->module, &op->regions[0], b->function, op, 2);
+    b->region = &op->regions[0];
+    tn_value *args = op->regions[0].args;
+    args[0].type = args[1].type = type_of(b, "i32");
+    RETURN(b, binary(b, kind, &args[0], &args[1]));
+    b->region = outer;
+    return &op->results[0];
+}
+
+PASS_TEST(reductions_with_equal_bodies_become_one)
+{
+    begin_function(b, "main", PARAMS("4xi32"));
+    tn_value *x = &b->region->args[0];
+    RETURN(b, reduce(b, x, TN_OP_add), reduce(b, x, TN_OP_add), reduce(b, x, TN_OP_maximum));
+    b->module->main = b->function;
+    bool changed = false;
+    MUST(tn_pass_cse(b->module, &changed));
+    assert_true(changed);
+    assert_ptr_equal(returned(b, 0), returned(b, 1));
+    assert_ptr_not_equal(returned(b, 0), returned(b, 2));
+}
+
+/* --- dce --- */
+
+PASS_TEST(what_nobody_wants_is_removed)
+{
+    begin_function(b, "main", PARAMS("4xi32"));
+    tn_value *x = &b->region->args[0];
+    reverse(b, unary(b, TN_OP_negate, x));
+    tn_op *call = add_op(b, TN_OP_custom_call, 1, &x, 1, 0);
+    tn_op_set_attr(b->module, call, TN_ATTR_call_target_name, tn_attr_string(b->arena, "print", 5));
+    tn_op_set_attr(b->module, call, TN_ATTR_has_side_effect, tn_attr_bool(b->arena, true));
+    call->results[0].type = x->type;
+    RETURN(b, x);
+    b->module->main = b->function;
+    bool changed = false;
+    MUST(tn_pass_dce(b->module, &changed));
+    assert_true(changed);
+    assert_int_equal(count_ops(b, TN_OP_negate) + count_ops(b, TN_OP_reverse), 0);
+    assert_int_equal(count_ops(b, TN_OP_custom_call), 1);
+}
+
+/* Of i, x, y and z only x is returned; y feeds x, and z only itself. */
+PASS_TEST(carried_values_that_only_feed_themselves_are_removed)
+{
+    begin_function(b, "main", PARAMS("i32", "4xi32", "4xi32", "4xi32"));
+    tn_value *args = b->region->args;
+    tn_op *op = while_op(b, 4, (tn_value *[]){&args[0], &args[1], &args[2], &args[3]});
+    tn_region *outer = b->region;
+    tn_region *condition = begin_region(b, op, 0);
+    RETURN(b, compare(b, TN_comparison_direction_LT, &condition->args[0], i32(b, "i32", 9)));
+    tn_region *body = begin_region(b, op, 1);
+    tn_value *a = body->args;
+    RETURN(b, binary(b, TN_OP_add, &a[0], i32(b, "i32", 1)), binary(b, TN_OP_add, &a[1], &a[2]),
+           reverse(b, &a[2]), unary(b, TN_OP_negate, &a[3]));
+    b->region = outer;
+    RETURN(b, &op->results[1]);
+    assert_true(apply(b, tn_pass_dce));
+    const tn_op *left = returned(b, 0)->op;
+    assert_int_equal(left->n_operands, 3);
+    assert_int_equal(left->regions[1].last->n_operands, 3);
+    assert_int_equal(count_ops(b, TN_OP_negate), 0);
+    assert_int_equal(count_ops(b, TN_OP_reverse), 1);
+}
+
+PASS_TEST(results_of_branches_that_nobody_wants_are_removed)
+{
+    begin_function(b, "main", PARAMS("4xi32", "i1"));
+    tn_value *x = &b->region->args[0];
+    tn_op *op = control(b, TN_OP_if, 1, (tn_value *[]){&b->region->args[1]}, 2,
+                        (const tn_type *[]){x->type, x->type}, 2);
+    tn_region *outer = b->region;
+    for (uint32_t i = 0; i < 2; i++) {
+        begin_region(b, op, i);
+        RETURN(b, unary(b, TN_OP_negate, x), reverse(b, x));
+    }
+    b->region = outer;
+    RETURN(b, &op->results[1]);
+    assert_true(apply(b, tn_pass_dce));
+    assert_int_equal(returned(b, 0)->op->n_results, 1);
+    assert_int_equal(count_ops(b, TN_OP_negate), 0);
+    assert_int_equal(count_ops(b, TN_OP_reverse), 2);
+}
+
+/* --- hoist --- */
+
+PASS_TEST(what_is_the_same_in_every_iteration_leaves_all_loops)
+{
+    begin_function(b, "main", PARAMS("i32", "4xi32", "4xi32"));
+    tn_value *args = b->region->args, *w = &args[2];
+    tn_op *loops[2];
+    tn_region *outer[2];
+    tn_value *carried[2] = {&args[0], &args[1]};
+    for (int i = 0; i < 2; i++) {
+        loops[i] = while_op(b, 2, carried);
+        outer[i] = b->region;
+        tn_region *condition = begin_region(b, loops[i], 0);
+        RETURN(b, compare(b, TN_comparison_direction_LT, &condition->args[0], i32(b, "i32", 9)));
+        tn_region *body = begin_region(b, loops[i], 1);
+        carried[0] = &body->args[0];
+        carried[1] = &body->args[1];
+    }
+    tn_value *same = reverse(b, w), *other = reverse(b, carried[1]);
+    tn_value *next = binary(b, TN_OP_add, binary(b, TN_OP_add, carried[1], same), other);
+    RETURN(b, binary(b, TN_OP_add, carried[0], i32(b, "i32", 1)), next);
+    b->region = outer[1];
+    RETURN(b, &loops[1]->results[0], &loops[1]->results[1]);
+    b->region = outer[0];
+    RETURN(b, &loops[0]->results[1]);
+    assert_true(apply(b, tn_pass_hoist));
+    assert_ptr_equal(same->op->region, &b->function->body);
+    assert_ptr_equal(other->op->region, &loops[1]->regions[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shardings_and_casts_on_one_device_say_nothing),
+        cmocka_unit_test(deprecated_ops_become_their_successors),
+        cmocka_unit_test(elements_of_tuples_are_what_was_put_in),
+        cmocka_unit_test(collectives_of_one_device_are_their_operand),
+        cmocka_unit_test(collectives_of_several_devices_stay),
+        cmocka_unit_test(constants_are_computed),
+        cmocka_unit_test(splats_stay_splats_however_large),
+        cmocka_unit_test(large_constants_are_not_computed),
+        cmocka_unit_test(random_numbers_are_not_computed),
+        cmocka_unit_test(equal_ops_become_one),
+        cmocka_unit_test(barriers_are_not_joined),
+        cmocka_unit_test(regions_see_only_what_is_around_them),
+        cmocka_unit_test(reductions_with_equal_bodies_become_one),
+        cmocka_unit_test(what_nobody_wants_is_removed),
+        cmocka_unit_test(carried_values_that_only_feed_themselves_are_removed),
+        cmocka_unit_test(results_of_branches_that_nobody_wants_are_removed),
+        cmocka_unit_test(what_is_the_same_in_every_iteration_leaves_all_loops),
+    };
+    return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
+}

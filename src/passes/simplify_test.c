@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "passes/build_test.h"
+
+static tn_value *transpose(builder *b, tn_value *x, int64_t first, int64_t second, int64_t third,
+                           const char *type)
+{
+    tn_op *op = add_op(b, TN_OP_transpose, 1, &x, 1, 0);
+    op->results[0].type = type_of(b, type);
+    tn_op_set_attr(b->module, op, TN_ATTR_permutation,
+                   tn_attr_ints(b->arena, (int64_t[]){first, second, third}, 3));
+    return &op->results[0];
+}
+
+static tn_value *broadcast(builder *b, tn_value *x, const char *type, const int64_t *dims)
+{
+    tn_op *op = add_op(b, TN_OP_broadcast_in_dim, 1, &x, 1, 0);
+    op->results[0].type = type_of(b, type);
+    tn_op_set_attr(b->module, op, TN_ATTR_broadcast_dimensions,
+                   tn_attr_ints(b->arena, dims, x->type->rank));
+    return &op->results[0];
+}
+
+static tn_value *i32(builder *b, const char *type, int32_t v)
+{
+    return splat(b, type, &v);
+}
+
+static tn_value *f32(builder *b, const char *type, float v)
+{
+    return splat(b, type, &v);
+}
+
+PASS_TEST(reshapes_of_reshapes_are_one)
+{
+    begin_function(b, "main", PARAMS("12xf32"));
+    tn_value *x = &b->region->args[0];
+    tn_value *y = reshape(b, x, "3x4xf32");
+    RETURN(b, reshape(b, y, "4x3xf32"), reshape(b, y, "12xf32"));
+    assert_true(apply(b, tn_pass_simplify));
+    assert_ptr_equal(returned(b, 0)->op->operands[0], x);
+    assert_ptr_equal(returned(b, 1), x);
+}
+
+PASS_TEST(transposes_are_joined_and_become_reshapes)
+{
+    begin_function(b, "main", PARAMS("2x3x1xf32"));
+    tn_value *x = &b->region->args[0];
+    tn_value *y = transpose(b, x, 1, 0, 2, "3x2x1xf32");
+    RETURN(b, transpose(b, y, 1, 0, 2, "2x3x1xf32"), transpose(b, x, 2, 0, 1, "1x2x3xf32"),
+           transpose(b, y, 2, 1, 0, "1x2x3xf32"), y);
+    assert_true(apply(b, tn_pass_simplify));
+    assert_ptr_equal(returned(b, 0), x);
+    assert_int_equal(returned(b, 1)->op->kind, TN_OP_reshape);
+    assert_int_equal(returned(b, 2)->op->kind, TN_OP_reshape);
+    assert_ptr_equal(returned(b, 2)->op->operands[0], x);
+    assert_int_equal(returned(b, 3)->op->kind, TN_OP_transpose);
+}
+
+PASS_TEST(broadcasts_are_joined_and_become_reshapes)
+{
+    begin_function(b, "main", PARAMS("3xf32"));
+    tn_value *x = &b->region->args[0];
+    tn_value *y = broadcast(b, x, "1x3xf32", (int64_t[]){1});
+    RETURN(
+        b, y,
+        broadcast(b, broadcast(b, x, "3x4xf32", (int64_t[]){0}), "2x4x3xf32", (int64_t[]){2, 1}));
+    assert_true(apply(b, tn_pass_simplify));
+    assert_int_equal(returned(b, 0)->op->kind, TN_OP_reshape);
+    const tn_op *joined = returned(b, 1)->op;
+    assert_ptr_equal(joined->operands[0], x);
+    uint32_t n;
+    assert_int_equal(tn_op_ints(joined, TN_ATTR_broadcast_dimensions, &n)[0], 2);
+    assert_int_equal(n, 1);
+}
+
+PASS_TEST(neutral_integers_are_dropped)
+{
+    begin_function(b, "main", PARAMS("4xi32", "4xi1"));
+    tn_value *x = &b->region->args[0], *p = &b->region->args[1];
+    bool yes = true;
+    RETURN(b, binary(b, TN_OP_add, x, i32(b, "4xi32", 0)),
+           binary(b, TN_OP_add, i32(b, "4xi32", 0), x),
+           binary(b, TN_OP_multiply, x, i32(b, "4xi32", 1)),
+           binary(b, TN_OP_and, i32(b, "4xi32", -1), x),
+           binary(b, TN_OP_shift_left, x, i32(b, "4xi32", 0)),
+           binary(b, TN_OP_divide, x, i32(b, "4xi32", 1)), binary(b, TN_OP_maximum, x, x),
+           binary(b, TN_OP_and, p, splat(b, "4xi1", &yes)));
+    assert_true(apply(b, tn_pass_simplify));
+    for (uint32_t i = 0; i < 7; i++) assert_ptr_equal(returned(b, i), x);
+    assert_ptr_equal(returned(b, 7), p);
+}
+
+PASS_TEST(a_neutral_operand_on_the_wrong_side_stays)
+{
+    begin_function(b, "main", PARAMS("4xi32"));
+    tn_value *x = &b->region->args[0];
+    RETURN(b, binary(b, TN_OP_subtract, i32(b, "4xi32", 0), x),
+           binary(b, TN_OP_divide, i32(b, "4xi32", 1), x),
+           binary(b, TN_OP_shift_left, i32(b, "4xi32", 0), x));
+    assert_false(apply(b, tn_pass_simplify));
+}
+
+PASS_TEST(integers_that_cancel_are_zero)
+{
+    begin_function(b, "main", PARAMS("4xi32"));
+    tn_value *x = &b->region->args[0];
+    RETURN(b, binary(b, TN_OP_subtract, x, x), binary(b, TN_OP_xor, x, x),
+           binary(b, TN_OP_multiply, x, i32(b, "4xi32", 0)));
+    assert_true(apply(b, tn_pass_simplify));
+    for (uint32_t i = 0; i < 3; i++) {
+        const tn_literal *l = returned_constant(b, i);
+        assert_true(l->splat);
+        assert_int_equal(*(const int32_t *)l->data, 0);
+    }
+}
+
+/* -0 + 0 is 0, NaN - NaN is NaN, inf * 0 is NaN. */
+PASS_TEST(floats_keep_their_zeros_and_nans)
+{
+    begin_function(b, "main", PARAMS("4xf32"));
+    tn_value *x = &b->region->args[0];
+    RETURN(b, binary(b, TN_OP_add, x, f32(b, "4xf32", 0.0f)), binary(b, TN_OP_subtract, x, x),
+           binary(b, TN_OP_multiply, x, f32(b, "4xf32", 0.0f)), binary(b, TN_OP_maximum, x, x),
+           binary(b, TN_OP_subtract, x, f32(b, "4xf32", -0.0f)));
+    assert_false(apply(b, tn_pass_simplify));
+}
+
+PASS_TEST(neutral_floats_are_dropped)
+{
+    begin_function(b, "main", PARAMS("4xf32"));
+    tn_value *x = &b->region->args[0];
+    RETURN(b, binary(b, TN_OP_add, x, f32(b, "4xf32", -0.0f)),
+           binary(b, TN_OP_subtract, x, f32(b, "4xf32", 0.0f)),
+           binary(b, TN_OP_multiply, f32(b, "4xf32", 1.0f), x),
+           binary(b, TN_OP_divide, x, f32(b, "4xf32", 1.0f)));
+    assert_true(apply(b, tn_pass_simplify));
+    for (uint32_t i = 0; i < 4; i++) assert_ptr_equal(returned(b, i), x);
+}
+
+static tn_value *dynamic_slice(builder *b, tn_value *x, tn_value *start, int64_t size,
+                               const char *type)
+{
+    tn_op *op = add_op(b, TN_OP_dynamic_slice, 2, (tn_value *[]){x, start}, 1, 0);
+    op->results[0].type = type_of(b, type);
+    tn_op_set_attr(b->module, op, TN_ATTR_slice_sizes, tn_attr_ints(b->arena, &size, 1));
+    return &op->results[0];
+}
+
+PASS_TEST(slices_at_a_known_place_are_clamped_and_static)
+{
+    begin_function(b, "main", PARAMS("8xf32", "i32"));
+    tn_value *x = &b->region->args[0], *i = &b->region->args[1];
+    uint64_t huge = UINT64_MAX;
+    RETURN(b, dynamic_slice(b, x, i, 8, "8xf32"), dynamic_slice(b, x, i32(b, "i32", 7), 3, "3xf32"),
+           dynamic_slice(b, x, i32(b, "i32", -4), 3, "3xf32"),
+           dynamic_slice(b, x, constant(b, "ui64", &huge), 3, "3xf32"),
+           dynamic_slice(b, x, i, 3, "3xf32"));
+    assert_true(apply(b, tn_pass_simplify));
+    assert_ptr_equal(returned(b, 0), x);
+    static const int64_t starts[] = {5, 0, 5};
+    for (uint32_t r = 1; r < 4; r++) {
+        uint32_t n;
+        assert_int_equal(returned(b, r)->op->kind, TN_OP_slice);
+        assert_int_equal(tn_op_ints(returned(b, r)->op, TN_ATTR_start_indices, &n)[0],
+                         starts[r - 1]);
+        assert_int_equal(tn_op_ints(returned(b, r)->op, TN_ATTR_limit_indices, &n)[0],
+                         starts[r - 1] + 3);
+    }
+    assert_int_equal(returned(b, 4)->op->kind, TN_OP_dynamic_slice);
+}
+
+/* Branches give x and y. */
+static tn_op *branches(builder *b, tn_op_kind kind, tn_value *choice, tn_value *x, tn_value *y)
+{
+    tn_op *op = control(b, kind, 1, &choice, 1, (const tn_type *[]){x->type}, 2);
+    tn_region *outer = b->region;
+    begin_region(b, op, 0);
+    RETURN(b, unary(b, TN_OP_negate, x));
+    begin_region(b, op, 1);
+    RETURN(b, y);
+    b->region = outer;
+    return op;
+}
+
+PASS_TEST(branches_whose_choice_is_known_are_opened)
+{
+    begin_function(b, "main", PARAMS("4xi32", "4xi32"));
+    tn_value *x = &b->region->args[0], *y = &b->region->args[1];
+    bool yes = true, no = false;
+    RETURN(b, &branches(b, TN_OP_if, constant(b, "i1", &yes), x, y)->results[0],
+           &branches(b, TN_OP_if, constant(b, "i1", &no), x, y)->results[0],
+           &branches(b, TN_OP_case, i32(b, "i32", 0), x, y)->results[0],
+           &branches(b, TN_OP_case, i32(b, "i32", -1), x, y)->results[0],
+           &branches(b, TN_OP_case, i32(b, "i32", 2), x, y)->results[0]);
+    assert_true(apply(b, tn_pass_simplify));
+    assert_int_equal(count_ops(b, TN_OP_if) + count_ops(b, TN_OP_case), 0);
+    assert_int_equal(returned(b, 0)->op->kind, TN_OP_negate);
+    assert_ptr_equal(returned(b, 1), y);
+    assert_int_equal(returned(b, 2)->op->kind, TN_OP_negate);
+    assert_ptr_equal(returned(b, 3), y);
+    assert_ptr_equal(returned(b, 4), y);
+}
+
+PASS_TEST(what_a_loop_never_changes_is_taken_from_outside)
+{
+    begin_function(b, "main", PARAMS("i32", "4xi32"));
+    tn_value *x = &b->region->args[1];
+    tn_op *op = while_op(b, 2, (tn_value *[]){&b->region->args[0], x});
+    tn_region *outer = b->region;
+    tn_region *condition = begin_region(b, op, 0);
+    RETURN(b, compare(b, TN_comparison_direction_LT, &condition->args[0], i32(b, "i32", 9)));
+    tn_region *body = begin_region(b, op, 1);
+    tn_value *i = binary(b, TN_OP_add, &body->args[0], i32(b, "i32", 1));
+    tn_value *used = binary(b, TN_OP_add, &body->args[1], &body->args[1]);
+    RETURN(b, i, &body->args[1]);
+    b->region = outer;
+    RETURN(b, &op->results[0], &op->results[1]);
+    assert_true(apply(b, tn_pass_simplify));
+    assert_ptr_equal(returned(b, 1), x);
+    assert_ptr_equal(used->op->operands[0], x);
+    apply(b, tn_pass_dce);
+    assert_int_equal(returned(b, 0)->op->n_operands, 1);
+}
+
+PASS_TEST(selects_and_twice_negated_values_are_dropped)
+{
+    begin_function(b, "main", PARAMS("4xf32", "4xf32", "4xi1"));
+    tn_value *x = &b->region->args[0], *y = &b->region->args[1], *p = &b->region->args[2];
+    bool no = false;
+    tn_op *known = add_op(b, TN_OP_select, 3, (tn_value *[]){constant(b, "i1", &no), x, y}, 1, 0);
+    tn_op *equal = add_op(b, TN_OP_select, 3, (tn_value *[]){p, x, x}, 1, 0);
+    known->results[0].type = equal->results[0].type = x->type;
+    RETURN(b, &known->results[0], &equal->results[0],
+           unary(b, TN_OP_negate, unary(b, TN_OP_negate, x)),
+           unary(b, TN_OP_not, unary(b, TN_OP_not, p)));
+    assert_true(apply(b, tn_pass_simplify));
+    assert_ptr_equal(returned(b, 0), y);
+    assert_ptr_equal(returned(b, 1), x);
+    assert_ptr_equal(returned(b, 2), x);
+    assert_ptr_equal(returned(b, 3), p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reshapes_of_reshapes_are_one),
+        cmocka_unit_test(transposes_are_joined_and_become_reshapes),
+        cmocka_unit_test(broadcasts_are_joined_and_become_reshapes),
+        cmocka_unit_test(neutral_integers_are_dropped),
+        cmocka_unit_test(a_neutral_operand_on_the_wrong_side_stays),
+        cmocka_unit_test(integers_that_cancel_are_zero),
+        cmocka_unit_test(floats_keep_their_zeros_and_nans),
+        cmocka_unit_test(neutral_floats_are_dropped),
+        cmocka_unit_test(slices_at_a_known_place_are_clamped_and_static),
+        cmocka_unit_test(branches_whose_choice_is_known_are_opened),
+        cmocka_unit_test(what_a_loop_never_changes_is_taken_from_outside),
+        cmocka_unit_test(selects_and_twice_negated_values_are_dropped),
+    };
+    return cmocka_run_group_tests_name("passes-simplify", tests, NULL, NULL);
+}
