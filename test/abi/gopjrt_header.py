@@ -3,7 +3,8 @@
 
 usage: gopjrt_header.py CC...
 The same program, built once with that header and once with ours, prints each struct, field and
-enumerator of that header; the two must print the same. Only sizes of whole structs may have grown.
+enumerator of that header; the two must print the same. Structs that have grown since must have had
+the size that growth.def says.
 $TENON_GOPJRT names a folder with the module; otherwise the Go tool finds or downloads it."""
 import json
 import os
@@ -18,6 +19,13 @@ MODULE = "github.com/gomlx/gopjrt@v0.10.0"
 # Later minors gave these struct_sizes new last fields (CHANGELOG of the API: 0.82 to 0.114).
 GROWN = {"PJRT_Api", "PJRT_Device_MemoryStats_Args", "PJRT_ExecuteOptions",
          "PJRT_Executable_DeserializeAndLoad_Args", "PJRT_Executable_GetCompiledMemoryStats_Args"}
+
+
+def last_fields(minor):
+    """By growth.def, the last field that each struct which has ever grown had at a minor."""
+    with open(os.path.join(common.ROOT, "test/abi/growth.def")) as f:
+        rows = re.findall(r"^GREW\((\w+), (\d+), (\w+)\)", f.read(), flags=re.M)
+    return {struct: last for struct, since, last in rows if int(since) <= minor}
 
 
 def header_folder():
@@ -61,8 +69,15 @@ def main(cc):
     program = ('#include <stdio.h>\n#define SHOW(e) printf("%s %lld\\n", #e, (long long)(e));\n'
                "int main(void)\n{\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
 
-    want = common.run_c(cc, '#include "pjrt_c_api.h"\n' + program, [folder]).splitlines()
-    got = common.run_c(cc, '#include "tenon/pjrt.h"\n' + program, [common.INCLUDE]).splitlines()
+    was = {name: last for name, last in last_fields(81).items() if name in structs}
+    assert set(was) | {"PJRT_Api"} >= GROWN and len(was) >= 6, was
+    then = "".join(f"#define {name}_AT_81 {name}_STRUCT_SIZE\n" for name in was)
+    now = "".join(f"#define {name}_AT_81 (offsetof({name}, {last}) + sizeof((({name} *)0)->{last}))\n"
+                  for name, last in was.items())
+    program = program.replace("return 0;", "".join(f"SHOW({name}_AT_81)\n" for name in was) + "return 0;")
+
+    want = common.run_c(cc, '#include "pjrt_c_api.h"\n' + then + program, [folder]).splitlines()
+    got = common.run_c(cc, '#include "tenon/pjrt.h"\n' + now + program, [common.INCLUDE]).splitlines()
     wrong = [f"{g}, upstream: {w}" for w, g in zip(want, got) if w != g]
     print("\n".join(wrong))
     print(f"{len(structs)} structs, {len(enums)} enumerators: {len(want)} values, "

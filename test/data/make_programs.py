@@ -19,6 +19,8 @@ def write(name, lowered=None, text=None):
 
 f4 = jax.ShapeDtypeStruct((4,), jnp.float32)
 write("add", jax.jit(lambda x, y: x + y).lower(f4, f4))
+f23 = jax.ShapeDtypeStruct((2, 3), jnp.float32)
+write("add_2x3", jax.jit(lambda x, y: x + y).lower(f23, f23))
 write("donate", jax.jit(lambda x: x + 1, donate_argnums=0).lower(f4))
 write("donate_one_of_two", jax.jit(lambda x, y: x + y, donate_argnums=0).lower(f4, f4))
 write("two_outputs", jax.jit(lambda x, y: (x + y, x * y)).lower(f4, f4))
