@@ -266,7 +266,7 @@ static tn_status *fold_tile(const job *j, work *w, int64_t first, int64_t n, int
     const tn_reduction *r = j->r;
     const tn_combiner *c = &r->combiner;
     tn_nest_offsets(&r->kept, first, n, w->lanes);
-    int64_t segments = FEW_LANES / n, length = (end - begin) / segments;
+    int64_t segments = FEW_LANES / n, length = segments ? (end - begin) / segments : 0;
     bool cut = j->how == COLLECTED && r->reduced.rank == 1 && segments > 3 && length > 3;
     if (cut) {
         TN_TRY(fold_segments(r, w, n, begin, segments, length));

@@ -71,7 +71,7 @@ TEST(random_shapes_equal_a_walk)
     for (size_t i = 0; i < 1 << 16; i++) x[i] = (int32_t)random_below(2001) - 1000;
     for (int round = 0; round < 120; round++) {
         uint32_t rank = 1 + (uint32_t)random_below(4), mask = (uint32_t)random_below(16);
-        int64_t dims[4], kept = 1, reduced[4], n = 1;
+        int64_t dims[4], kept = 1, reduced[4];
         uint32_t n_reduced = 0;
         char type[128] = "", result[128] = "";
         for (uint32_t i = 0; i < rank; i++) {
@@ -82,7 +82,6 @@ TEST(random_shapes_equal_a_walk)
                 snprintf(result + strlen(result), 32, "%dx", (int)dims[i]);
                 kept *= dims[i];
             }
-            n *= dims[i];
         }
         strcat(type, "i32, i32");
         strcat(result, "i32");
