@@ -29,11 +29,12 @@ static tn_op_kind kernel_op(tn_body_shortcut s)
 }
 
 tn_status *tn_combiner_prepare(const tn_op *op, const tn_eval_context *ctx, uint32_t region,
-                               uint32_t n, const tn_tensor *operands, tn_combiner *c)
+                               const tn_tensor *all, uint32_t n, const tn_tensor *from, bool widen,
+                               tn_combiner *c)
 {
     const tn_body *b = ctx->bodies[region];
     *c = (tn_combiner){.ctx = ctx, .body = b, .n = n};
-    c->captures = tn_captured_data(op, ctx, region, operands);
+    c->captures = tn_captured_data(op, ctx, region, all);
     c->parts = tn_scratch_alloc(ctx->scratch, (n + 1) * sizeof *c->parts);
     if (!c->captures || !c->parts) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
     tn_isa isa = tn_cpu_isa();
@@ -42,10 +43,10 @@ tn_status *tn_combiner_prepare(const tn_op *op, const tn_eval_context *ctx, uint
     tn_op_kind kind = plain ? kernel_op(b->shortcut) : TN_OP_INVALID;
     for (uint32_t i = 0; i < n; i++) {
         tn_combiner_part *p = &c->parts[i];
-        *p = (tn_combiner_part){.from = operands[i].type->element,
+        *p = (tn_combiner_part){.from = from[i].type->element,
                                 .acc = b->arg_types[i]->element,
                                 .to = b->arg_types[i]->element};
-        bool sum = kind == TN_OP_add || kind == TN_OP_multiply;
+        bool sum = widen && (kind == TN_OP_add || kind == TN_OP_multiply);
         if (sum && tn_is_float(p->to) && tn_element_type_bits(p->to) < 32) p->acc = TN_F32;
         p->from_width = tn_element_type_bytes(p->from);
         p->acc_width = tn_element_type_bytes(p->acc);

@@ -3,9 +3,9 @@
  * arrays.
  *
  * Bodies of one well-known op become one kernel call. Sums and products of floats narrower than f32
- * are accumulated in f32 and rounded once, at the end; every other body works in its own types, to
- * which operands and initial values are converted.
- * Threads: a combiner is immutable; each thread runs it with scratch of its own. */
+ * can be accumulated in f32 and rounded once, at the end (`widen`); every other body works in its
+ * own types, to which operands and initial values are converted. Threads: a combiner is immutable;
+ * each thread runs it with scratch of its own. */
 #ifndef TN_OPS_COMBINER_H
 #define TN_OPS_COMBINER_H
 
@@ -28,10 +28,11 @@ typedef struct {
     tn_combiner_part *parts;
 } tn_combiner;
 
-/* For region `region` of `op` on n operands of the types of operands[0..n). Memory comes from
- * ctx->scratch. */
+/* For region `region` of `op`, an op on the operands all[], to fold n operands of the types of
+ * from[0..n). Accumulators have the body's types unless `widen`. Memory comes from ctx->scratch. */
 tn_status *tn_combiner_prepare(const tn_op *op, const tn_eval_context *ctx, uint32_t region,
-                               uint32_t n, const tn_tensor *operands, tn_combiner *out) TN_MUST_USE;
+                               const tn_tensor *all, uint32_t n, const tn_tensor *from, bool widen,
+                               tn_combiner *out) TN_MUST_USE;
 /* Bytes of scratch for one thread, aligned to 64. */
 size_t tn_combiner_scratch(const tn_combiner *c);
 /* out[i][k] = body(left..[k], right..[k]) for k < n, any n. Arrays of accumulators; out[i] may be

@@ -42,7 +42,7 @@ tn_status *tn_eval_reduce(const tn_op *op, const tn_eval_context *ctx, const tn_
     tn_ints dims;
     dims.v = tn_op_ints(op, TN_ATTR_dimensions, &dims.n);
     tn_reduction r = {.op = op, .ctx = ctx, .results = results};
-    TN_TRY(tn_combiner_prepare(op, ctx, 0, n, operands, &r.combiner));
+    TN_TRY(tn_combiner_prepare(op, ctx, 0, operands, n, operands, true, &r.combiner));
     r.sources = operands;
     r.inits = operands + n;
     tn_nest_init(&r.kept);

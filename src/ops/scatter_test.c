@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/op_test.h"
+
+static void set_dims(tn_op *op)
+{
+    SET_NO_INTS(op, update_window_dims);
+    SET_NO_INTS(op, inserted_window_dims);
+    SET_NO_INTS(op, input_batching_dims);
+    SET_NO_INTS(op, scatter_indices_batching_dims);
+    SET_NO_INTS(op, scatter_dims_to_operand_dims);
+    SET_INT(op, index_vector_dim, 0);
+}
+
+/* The specification's example. */
+TEST(scatters_with_batching_dims)
+{
+    tn_op *op = make_op_with_regions(TN_OP_scatter, "2x3x4x2xi64, 2x2x3x2xi64, 2x2x3x2x2xi64",
+                                     "2x3x4x2xi64", 1);
+    make_binary_region(op, 0, TN_OP_add, "i64");
+    SET_INTS(op, update_window_dims, 3, 4);
+    SET_INTS(op, inserted_window_dims, 1);
+    SET_INTS(op, input_batching_dims, 0);
+    SET_INTS(op, scatter_indices_batching_dims, 1);
+    SET_INTS(op, scatter_dims_to_operand_dims, 2, 1);
+    SET_INT(op, index_vector_dim, 3);
+    int64_t x[48], out[48], update[48];
+    for (int i = 0; i < 48; i++) {
+        x[i] = i + 1;
+        update[i] = 1;
+    }
+    int64_t at[] = {0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 0, 9, 0, 0, 2, 1, 2, 2, 1, 2, 0, 1, 1, 0};
+    RUN(op, IN(x, at, update), OUT(out));
+    EXPECT(int64_t, out, 3, 4, 6, 7, 6, 7, 7, 8, 9, 10, 11, 12, 15, 16, 17, 18, 17, 18, 19, 20, 22,
+           23, 24, 25, 25, 26, 28, 29, 30, 31, 31, 32, 35, 36, 38, 39, 38, 39, 39, 40, 41, 42, 44,
+           45, 46, 47, 47, 48);
+    RUN(op, IN(x, at, update), OUT(x)); /* in place */
+    assert_memory_equal(x, out, sizeof x);
+    SET_INTS(op, scatter_dims_to_operand_dims, 2);
+    EXPECT_INVALID(op, "scatter_dims_to_operand_dims should have 2 values");
+    SET_INTS(op, scatter_dims_to_operand_dims, 2, 1);
+    SET_INTS(op, update_window_dims, 2, 4);
+    EXPECT_INVALID(op, "dimension 3 of the updates should be 3, as in the indices, and is 2");
+}
+
+static tn_op *element_op(const char *types, const char *result, tn_op_kind kind, const char *e)
+{
+    tn_op *op = make_op_with_regions(TN_OP_scatter, types, result, 1);
+    if (kind) {
+        make_binary_region(op, 0, kind, e);
+    } else {
+        char two[32];
+        snprintf(two, sizeof two, "%s, %s", e, e);
+        tn_region *r = make_region(op, 0, two);
+        append_return(r, 1, (tn_value *[]){&r->args[1]});
+    }
+    set_dims(op);
+    SET_INTS(op, inserted_window_dims, 0);
+    SET_INTS(op, scatter_dims_to_operand_dims, 0);
+    SET_INT(op, index_vector_dim, 1);
+    return op;
+}
+
+TEST(elements_are_applied_in_order)
+{
+    enum { N = 3000, SIZE = 50 };
+    static int32_t x[SIZE], out[SIZE], want[SIZE], update[N], at[N];
+    for (int general = 0; general < 3; general++) {
+        tn_op *op = element_op("50xi32, 3000x1xi32, 3000xi32", "50xi32",
+                               general ? TN_OP_add : TN_OP_INVALID, "i32");
+        if (general == 2) { /* 3 a - b: order matters */
+            int32_t three = 3;
+            tn_region *r = make_region(op, 0, "i32, i32");
+            r->first = r->last = NULL;
+            tn_value *v = append_constant(r, "i32", &three);
+            v = append(r, TN_OP_multiply, "i32", &r->args[0], v, NULL);
+            v = append(r, TN_OP_subtract, "i32", v, &r->args[1], NULL);
+            append_return(r, 1, &v);
+        }
+        for (int i = 0; i < SIZE; i++) want[i] = x[i] = i;
+        for (int i = 0; i < N; i++) {
+            update[i] = (int32_t)random_below(1000);
+            at[i] = (int32_t)random_below(SIZE + 10) - 5;
+            if (at[i] < 0 || at[i] >= SIZE) continue;
+            uint32_t old = (uint32_t)want[at[i]], new = (uint32_t)update[i];
+            want[at[i]] = (int32_t)(general == 2 ? 3 * old - new : general ? old + new : new);
+        }
+        RUN(op, IN(x, at, update), OUT(out));
+        assert_memory_equal(out, want, sizeof out);
+    }
+}
+
+TEST(unsigned_indices_are_large_not_negative)
+{
+    tn_op *op = element_op("4xi32, 3x1xui8, 3xi32", "4xi32", TN_OP_add, "i32");
+    int32_t x[] = {0, 0, 0, 0}, update[] = {1, 2, 3}, out[4];
+    uint8_t at[] = {255, 3, 0};
+    RUN(op, IN(x, at, update), OUT(out));
+    EXPECT(int32_t, out, 3, 0, 0, 2);
+}
+
+TEST(narrow_floats_round_at_each_update)
+{
+    tn_op *op = element_op("1xbf16, 3x1xi32, 3xbf16", "1xbf16", TN_OP_add, "bf16");
+    uint16_t x[] = {0x4380}, update[] = {0x3F80, 0x3F80, 0x3F80}, out[1]; /* 256, 1 */
+    int32_t at[] = {0, 0, 0};
+    RUN(op, IN(x, at, update), OUT(out));
+    EXPECT(uint16_t, out, 0x4380); /* 257 isn't a bf16 */
+    op = element_op("1xbf16, 3x1xi32, 3xbf16", "1xf32", TN_OP_add, "f32");
+    float wide[1];
+    RUN(op, IN(x, at, update), OUT(wide));
+    EXPECT(float, wide, 259);
+}
+
+/* Rows of a table, contiguous and transposed, with and without threads. */
+TEST(rows_are_added)
+{
+    enum { ROWS = 100, WIDTH = 700, N = 60 };
+    static float table[ROWS * WIDTH], out[ROWS * WIDTH], want[ROWS * WIDTH], update[N * WIDTH];
+    static int64_t ids[N];
+    for (int transposed = 0; transposed < 2; transposed++) {
+        for (int i = 0; i < ROWS * WIDTH; i++) want[i] = table[i] = (float)(i % 13);
+        for (int i = 0; i < N * WIDTH; i++) update[i] = (float)(i % 7);
+        for (int i = 0; i < N; i++) ids[i] = random_below(ROWS + 2) - 1;
+        for (int i = 0; i < N; i++)
+            for (int k = 0; k < WIDTH && ids[i] >= 0 && ids[i] < ROWS; k++)
+                want[transposed ? k * ROWS + ids[i] : ids[i] * WIDTH + k] += update[i * WIDTH + k];
+        tn_op *op = make_op_with_regions(TN_OP_scatter,
+                                         transposed ? "700x100xf32, 60x1xi64, 60x700xf32"
+                                                    : "100x700xf32, 60x1xi64, 60x700xf32",
+                                         transposed ? "700x100xf32" : "100x700xf32", 1);
+        make_binary_region(op, 0, TN_OP_add, "f32");
+        set_dims(op);
+        SET_INTS(op, update_window_dims, 1);
+        SET_INTS(op, inserted_window_dims, transposed);
+        SET_INTS(op, scatter_dims_to_operand_dims, transposed);
+        SET_INT(op, index_vector_dim, 1);
+        for (int threads = 0; threads < 2; threads++) {
+            if (threads) assert_null(tn_thread_pool_create(3, &pool));
+            RUN(op, IN(table, ids, update), OUT(out));
+            assert_memory_equal(out, want, sizeof out);
+        }
+        tn_thread_pool_destroy(pool);
+        pool = NULL;
+    }
+}
+
+TEST(several_operands_scatter_together)
+{
+    tn_op *op = make_op_with_regions(TN_OP_scatter, "4xi32, 4xf64, 2x1xi32, 2xi32, 2xf64",
+                                     "4xi32, 4xf64", 1);
+    tn_region *r = make_region(op, 0, "i32, f64, i32, f64");
+    tn_value *values[] = {
+        append(r, TN_OP_maximum, "i32", &r->args[0], &r->args[2], NULL),
+        append(r, TN_OP_add, "f64", &r->args[1], &r->args[3], NULL),
+    };
+    append_return(r, 2, values);
+    set_dims(op);
+    SET_INTS(op, inserted_window_dims, 0);
+    SET_INTS(op, scatter_dims_to_operand_dims, 0);
+    SET_INT(op, index_vector_dim, 1);
+    int32_t x[] = {1, 5, 3, 4}, at[] = {1, 3}, u[] = {2, 9}, out[4];
+    double y[] = {0, 0.5, 0, 0}, v[] = {1, 2}, sum[4];
+    RUN(op, IN(x, y, at, u, v), OUT(out, sum));
+    EXPECT(int32_t, out, 1, 5, 3, 9);
+    EXPECT(double, sum, 0, 1.5, 0, 2);
+}
+
+TEST(a_million_updates_are_quick)
+{
+    enum { N = 1 << 20 };
+    float *x = calloc(N, 4), *out = malloc(N * 4), *update = malloc(N * 4);
+    int32_t *at = malloc(N * 4);
+    for (int i = 0; i < N; i++) {
+        update[i] = 1;
+        at[i] = (int32_t)random_below(N);
+    }
+    tn_op *op =
+        element_op("1048576xf32, 1048576x1xi32, 1048576xf32", "1048576xf32", TN_OP_add, "f32");
+    double t = seconds();
+    RUN(op, IN(x, at, update), OUT(out));
+    print_message("scatter of 1M elements: %.1f ms\n", (seconds() - t) * 1e3);
+    double sum = 0;
+    for (int i = 0; i < N; i++) sum += out[i];
+    assert_true(sum == N);
+    free(x);
+    free(out);
+    free(update);
+    free(at);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scatters_with_batching_dims),
+        cmocka_unit_test(elements_are_applied_in_order),
+        cmocka_unit_test(unsigned_indices_are_large_not_negative),
+        cmocka_unit_test(narrow_floats_round_at_each_update),
+        cmocka_unit_test(rows_are_added),
+        cmocka_unit_test(several_operands_scatter_together),
+        cmocka_unit_test(a_million_updates_are_quick),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
