@@ -9,9 +9,6 @@
 #include "passes/passes.h"
 #include "reader/reader.h"
 
-/* Until the printer is part of the library. */
-extern char *tn_module_print(const tn_module *, tn_arena *, size_t *) __attribute__((weak));
-
 typedef struct {
     const tn_source *source;
     tn_executable *e;
@@ -175,7 +172,6 @@ typedef struct {
 static tn_status *print(void *ctx)
 {
     print_request *r = ctx;
-    if (!tn_module_print) return TN_ERROR(UNIMPLEMENTED, "this build prints no programs");
     r->text = tn_module_print(r->e->module, r->arena, &r->size);
     return NULL;
 }

@@ -107,7 +107,7 @@ static tn_status *flatten_while(tn_plan *p, const tn_op *op, uint32_t outer)
     add_moves(p, outer, op, slots, op->operands, n);
 
     uint32_t loop = p->n_loops;
-    tn_loop l = {.parent = outer, .first = entry + 1, .trips = -1};
+    tn_loop l = {.parent = outer, .first = entry + 1, .trips = tn_trip_count(op)};
     TN_PLAN_PUSH(p, p->loops, p->n_loops, p->loop_capacity, l);
     const tn_op *condition = op->regions[0].last, *next = op->regions[1].last;
     TN_TRY(flatten_ops(p, &op->regions[0], loop));

@@ -127,6 +127,10 @@ static inline uint32_t tn_plan_root(const tn_plan *p, const tn_value *v)
     return p->root_of[v->id];
 }
 
+/* How often the body of a while op runs, where a counter tells; -1: unknown. An estimate: overflow
+ * of the counter is not looked at. */
+int64_t tn_trip_count(const tn_op *loop);
+
 /* Grows `array` of the arena to hold one more. */
 #define TN_PLAN_PUSH(p, array, n, capacity, value)                                                 \
     do {                                                                                           \

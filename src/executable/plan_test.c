@@ -304,6 +304,47 @@ static void running_out_of_memory_is_an_error_wherever_it_happens(void **state)
     assert_true(n > 200);
 }
 
+/* --- estimates --- */
+
+static void build_counting(builder *b, void *ctx)
+{
+    const int32_t *c = ctx; /* from, step, limit, direction */
+    begin_function(b, "main", PARAMS("8xi32"));
+    tn_op *op = while_op(b, 2, (tn_value *[]){integer(b, c[0]), &b->region->args[0]});
+    tn_region *outer = b->region;
+    tn_region *condition = begin_region(b, op, 0);
+    RETURN(b, compare(b, c[3], &condition->args[0], integer(b, c[2])));
+    tn_region *body = begin_region(b, op, 1);
+    RETURN(b, binary(b, TN_OP_add, integer(b, c[1]), &body->args[0]),
+           unary(b, TN_OP_negate, &body->args[1]));
+    b->region = outer;
+    RETURN(b, &op->results[1]);
+}
+
+static uint64_t cost_of_counting(int32_t from, int32_t step, int32_t limit, int32_t direction)
+{
+    tn_executable *e;
+    MUST(compile_program(build_counting, (int32_t[]){from, step, limit, direction}, false, 0, &e));
+    uint64_t cost = tn_executable_get_info(e)->cost_ns;
+    tn_executable_release(e);
+    return cost;
+}
+
+static void counted_loops_cost_what_their_iterations_do(void **state)
+{
+    uint64_t none = cost_of_counting(0, 1, 0, TN_comparison_direction_LT);
+    uint64_t ten = cost_of_counting(0, 1, 10, TN_comparison_direction_LT);
+    uint64_t thousand = cost_of_counting(0, 1, 1000, TN_comparison_direction_LT);
+    assert_true(none < ten && ten < thousand && thousand < UINT64_MAX);
+    assert_in_range(thousand / ten, 50, 150);
+    assert_int_equal(cost_of_counting(0, 3, 30, TN_comparison_direction_LT), ten);
+    assert_int_equal(cost_of_counting(9, -1, 0, TN_comparison_direction_GE), ten);
+    assert_int_equal(cost_of_counting(5, 2, 25, TN_comparison_direction_NE), ten);
+    assert_int_equal(cost_of_counting(0, 3, 10, TN_comparison_direction_NE), UINT64_MAX);
+    assert_int_equal(cost_of_counting(0, -1, 10, TN_comparison_direction_LT), UINT64_MAX);
+    assert_int_equal(cost_of_counting(0, 0, 10, TN_comparison_direction_LT), UINT64_MAX);
+}
+
 /* --- what runs tell --- */
 
 static void build_function_call(builder *b, void *ctx)
@@ -342,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_chain_needs_two_buffers),
         cmocka_unit_test(long_programs_compile_in_linear_time),
         cmocka_unit_test(running_out_of_memory_is_an_error_wherever_it_happens),
+        cmocka_unit_test(counted_loops_cost_what_their_iterations_do),
         cmocka_unit_test(what_is_missing_is_named),
     };
     return cmocka_run_group_tests_name("executable-plan", tests, NULL, NULL);

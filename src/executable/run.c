@@ -2,6 +2,9 @@
 #include "executable/constants.h"
 #include "executable/program.h"
 
+/* Scratch of up to so many bytes is kept from one run to the next. */
+#define SCRATCH_KEPT (1u << 20)
+
 typedef struct {
     const tn_executable *e;
     uintptr_t *bases; /* numbers, since constants are at their address from zero */
@@ -87,6 +90,7 @@ tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
                          .custom_calls = run->custom_calls}};
     find_bases(e, run, m.bases);
     tn_status *s = run_steps(&m);
+    tn_scratch_trim(&scratch, SCRATCH_KEPT);
     struct tn_scratch_chunk *none = NULL;
     if (!atomic_compare_exchange_strong_explicit(cache, &none, scratch.chunks, memory_order_release,
                                                  memory_order_relaxed))

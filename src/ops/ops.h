@@ -23,6 +23,8 @@ typedef struct tn_scratch {
 void *tn_scratch_alloc(tn_scratch *s, size_t size);
 void tn_scratch_reset(tn_scratch *s);   /* everything handed out may be reused */
 void tn_scratch_release(tn_scratch *s); /* frees it */
+/* Frees it unless it holds no more than `bytes`. */
+void tn_scratch_trim(tn_scratch *s, size_t bytes);
 
 /* What an evaluator may use besides its operands. */
 typedef struct tn_eval_context {

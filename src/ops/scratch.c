@@ -47,3 +47,9 @@ void tn_scratch_release(tn_scratch *s)
         s->chunks = next;
     }
 }
+
+void tn_scratch_trim(tn_scratch *s, size_t bytes)
+{
+    tn_scratch_reset(s);
+    if (s->chunks && s->chunks->size > bytes) tn_scratch_release(s);
+}

@@ -20,8 +20,6 @@ static const pass passes[] = {
 #undef TN_PASS
 };
 
-extern char *tn_module_print(const tn_module *, tn_arena *, size_t *) __attribute__((weak));
-
 static bool names(const char *list, const char *name)
 {
     size_t n = strlen(name);
@@ -36,7 +34,6 @@ static bool names(const char *list, const char *name)
 
 static void dump(const tn_module *m, const char *name)
 {
-    if (!tn_module_print) return;
     size_t size;
     const char *text = tn_module_print(m, m->arena, &size);
     fprintf(stderr, "// after %s\n%.*s\n", name, (int)size, text);

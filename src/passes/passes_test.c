@@ -108,6 +108,53 @@ PASS_TEST(collectives_of_several_devices_stay)
     assert_false(changed);
 }
 
+/* --- partition --- */
+
+static const tn_attr *list(builder *b, const char *tag, uint32_t n, const tn_attr *const *items)
+{
+    tn_attr *a = TN_NEW(b->arena, tn_attr);
+    a->kind = TN_ATTR_KIND_LIST;
+    a->list.tag = tag;
+    a->list.n = n;
+    a->list.items = tn_dup(b->arena, items, n * sizeof *items);
+    return a;
+}
+
+/* A parameter whose dimension is split along an axis, or along none. */
+static void sharded_program(builder *b, bool split)
+{
+    begin_function(b, "main", PARAMS("4xi32"));
+    const tn_attr *axis = list(b, "sdy.axis_ref", 0, NULL);
+    const tn_attr *dimension = list(b, "sdy.dimension_sharding", split, &axis);
+    tn_named_attr *pair = TN_NEW(b->arena, tn_named_attr);
+    *pair = (tn_named_attr){"sdy.sharding", list(b, "sdy.sharding", 1, &dimension)};
+    tn_attr *dict = TN_NEW(b->arena, tn_attr);
+    *dict = (tn_attr){.kind = TN_ATTR_KIND_DICT, .dict = {pair, 1}};
+    b->function->arg_attrs[0] = dict;
+    RETURN(b, unary(b, TN_OP_negate, &b->region->args[0]));
+}
+
+PASS_TEST(sharding_over_one_partition_says_nothing)
+{
+    sharded_program(b, true);
+    assert_false(apply(b, tn_pass_partition));
+}
+
+PASS_TEST(sharding_over_several_partitions_is_refused)
+{
+    sharded_program(b, true);
+    b->module->num_partitions = 4;
+    expect_refused(b, tn_pass_partition, TN_UNIMPLEMENTED,
+                   "parameter 0 is sharded over 4 partitions");
+}
+
+PASS_TEST(what_is_whole_on_every_partition_runs)
+{
+    sharded_program(b, false);
+    b->module->num_partitions = 4;
+    assert_false(apply(b, tn_pass_partition));
+}
+
 /* --- fold --- */
 
 PASS_TEST(constants_are_computed)
@@ -335,6 +382,9 @@ int main(void)
         cmocka_unit_test(elements_of_tuples_are_what_was_put_in),
         cmocka_unit_test(collectives_of_one_device_are_their_operand),
         cmocka_unit_test(collectives_of_several_devices_stay),
+        cmocka_unit_test(sharding_over_one_partition_says_nothing),
+        cmocka_unit_test(sharding_over_several_partitions_is_refused),
+        cmocka_unit_test(what_is_whole_on_every_partition_runs),
         cmocka_unit_test(constants_are_computed),
         cmocka_unit_test(splats_stay_splats_however_large),
         cmocka_unit_test(large_constants_are_not_computed),
