@@ -182,8 +182,8 @@ static void modules_compile_or_say_what_is_missing(void **state)
         tn_executable *e = NULL;
         tn_status *s = tn_compile(code, size, "mlir", 4, NULL, &e);
         free(code);
-        if (s && tn_status_code(s) != TN_UNIMPLEMENTED)
-            fail_msg("%s: %s", names[i], tn_status_message(s));
+        if (s && tn_status_code(s) != TN_UNIMPLEMENTED && tn_status_code(s) != TN_NOT_FOUND)
+            fail_msg("%s: %s: %s", names[i], tn_code_name(tn_status_code(s)), tn_status_message(s));
         if (s) print_message("%s: %s\n", names[i], tn_status_message(s));
         tn_status_free(s);
         tn_executable_release(e);
@@ -200,7 +200,8 @@ static void sharded_programs_say_that_partitioning_is_missing(void **state)
         tn_status *s = tn_compile(code, size, "mlir", 4, NULL, &e);
         free(code);
         assert_int_equal(tn_status_code(s), TN_UNIMPLEMENTED);
-        assert_non_null(strstr(tn_status_message(s), "partition"));
+        if (!strstr(tn_status_message(s), "partition") && !strstr(tn_status_message(s), "devices"))
+            fail_msg("%s", tn_status_message(s));
         tn_status_free(s);
     }
 }
