@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read_module [--print|--quiet|--time N] FILE... - reads modules and prints them, for tests.
+/* read_module [--list|--quiet|--time N] FILE... - reads modules and prints them, for tests.
+ *
+ *   --list     a line for each op: depth, name, numbers of its operands and results, result types
+ *   --quiet    nothing but errors
+ *   --time N   the best of N readings
+ *
  * With one file the exit status says whether it was read; an error is a line
  * "FILE: CODE: message". */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +19,71 @@ typedef struct {
     const void *data;
     size_t size;
     tn_arena *arena;
-    bool print;
+    enum { PRINT, LIST, QUIET } mode;
     tn_module *module;
 } job;
+
+static void list_type(const tn_type *t)
+{
+    if (t->kind == TN_TYPE_TUPLE) {
+        printf("tuple<");
+        for (uint32_t i = 0; i < t->n_parts; i++) {
+            if (i) printf(", ");
+            list_type(t->parts[i]);
+        }
+        printf(">");
+    } else if (t->kind == TN_TYPE_TOKEN) {
+        printf("token");
+    } else {
+        printf("tensor<");
+        for (uint32_t i = 0; i < t->rank; i++) {
+            if (t->dims[i] == TN_DYNAMIC) printf("?x");
+            else printf("%" PRId64 "x", t->dims[i]);
+        }
+        printf("%s", t->quantization ? "quantized" : tn_element_type_text(t->element));
+        for (uint32_t i = 0; t->bounds && i < t->rank; i++) {
+            if (!i) printf(", bounds");
+            if (t->bounds[i] == TN_DYNAMIC) printf(" ?");
+            else printf(" %" PRId64, t->bounds[i]);
+        }
+        printf(">");
+    }
+}
+
+static void list(const tn_region *r, int depth)
+{
+    for (const tn_op *op = r->first; op; op = op->next) {
+        printf("%d %s (", depth, tn_op_text(op));
+        for (uint32_t i = 0; i < op->n_operands; i++)
+            printf("%s%u", i ? " " : "", op->operands[i]->id);
+        printf(") -> (");
+        for (uint32_t i = 0; i < op->n_results; i++)
+            printf("%s%u", i ? " " : "", op->results[i].id);
+        printf(") ");
+        for (uint32_t i = 0; i < op->n_results; i++) {
+            if (i) printf(" ");
+            list_type(op->results[i].type);
+        }
+        printf("\n");
+        for (uint32_t i = 0; i < op->n_regions; i++) list(&op->regions[i], depth + 1);
+    }
+}
+
+static void list_module(tn_module *m)
+{
+    tn_module_number(m);
+    for (const tn_function *f = m->functions; f; f = f->next) {
+        printf("func %s\n", f->name);
+        list(&f->body, 1);
+    }
+}
 
 static tn_status *run(void *ctx)
 {
     job *j = ctx;
     TN_TRY(tn_read_bytecode(j->data, j->size, j->arena, &j->module));
-    if (j->print) {
+    if (j->mode == LIST) list_module(j->module);
+    if (j->mode == PRINT) {
         size_t size;
         const char *text = tn_module_print(j->module, j->arena, &size);
         fwrite(text, 1, size, stdout);
@@ -49,7 +111,7 @@ static double now(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static int read_file(const char *path, bool print, int repeats)
+static int read_file(const char *path, int mode, int repeats)
 {
     size_t size;
     void *data = load(path, &size);
@@ -60,7 +122,7 @@ static int read_file(const char *path, bool print, int repeats)
     int rc = 0;
     double best = 1e300;
     for (int i = 0; i < repeats && !rc; i++) {
-        job j = {.data = data, .size = size, .arena = tn_arena_new(), .print = print};
+        job j = {.data = data, .size = size, .arena = tn_arena_new(), .mode = mode};
         double start = now();
         tn_status *s = tn_arena_run(j.arena, run, &j);
         double taken = now() - start;
@@ -80,13 +142,18 @@ static int read_file(const char *path, bool print, int repeats)
 
 int main(int argc, char **argv)
 {
-    bool print = true;
-    int repeats = 1, rc = 0;
+    int mode = PRINT, repeats = 1, rc = 0;
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--print")) print = true;
-        else if (!strcmp(argv[i], "--quiet")) print = false;
-        else if (!strcmp(argv[i], "--time") && i + 1 < argc) repeats = atoi(argv[++i]);
-        else rc |= read_file(argv[i], print, repeats);
+        if (!strcmp(argv[i], "--list")) {
+            mode = LIST;
+        } else if (!strcmp(argv[i], "--quiet")) {
+            mode = QUIET;
+        } else if (!strcmp(argv[i], "--time") && i + 1 < argc) {
+            mode = QUIET;
+            repeats = atoi(argv[++i]);
+        } else {
+            rc |= read_file(argv[i], mode, repeats);
+        }
     }
     return rc;
 }
