@@ -124,8 +124,53 @@ typedef struct tn_undefined tn_undefined;
 #define REAL   double
 #include "kernels/elementwise_rows.h"
 
+/* Functions that have a short way for most arguments: blocks in which all are such take it in a
+ * loop without branches. */
+#define BLOCK 256
+#define GUARDED_LOOP(name, condition, fast, full)                                                  \
+    static void name(const tn_kernel *k, size_t n, const void *const *in, void *out)               \
+    {                                                                                              \
+        for (size_t at = 0; at < n; at += BLOCK) {                                                 \
+            size_t size = n - at < BLOCK ? n - at : BLOCK;                                         \
+            const float *a = (const float *)in[0] + at;                                            \
+            const float *b = k->n_operands > 1 ? (const float *)in[1] + at : a;                    \
+            float *to = (float *)out + at;                                                         \
+            unsigned far = 0;                                                                      \
+            (void)b;                                                                               \
+            for (size_t i = 0; i < size; i++) far |= !(condition);                                 \
+            if (far) {                                                                             \
+                for (size_t i = 0; i < size; i++) to[i] = full;                                    \
+            } else {                                                                               \
+                TN_INDEPENDENT                                                                     \
+                for (size_t i = 0; i < size; i++) to[i] = fast;                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define CIRCULAR_LOOP(name)                                                                        \
+    GUARDED_LOOP(name##_guarded, __builtin_fabsf(a[i]) < TN_CIRCULAR_LIMIT,                        \
+                 tn_##name##_near_f32(a[i]), tn_##name##_f32(a[i]))
+// clang-format off
+CIRCULAR_LOOP(sin)
+CIRCULAR_LOOP(cos)
+CIRCULAR_LOOP(tan)
+GUARDED_LOOP(rem_guarded, tn_rem_is_near_f32(a[i], b[i]), tn_rem_near_f32(a[i], b[i]),
+             tn_rem_f32(a[i], b[i]))
+// clang-format on
+
+static tn_kernel_fn *find_guarded(tn_op_kind op)
+{
+    switch ((int)op) {
+    case TN_OP_sine: return sin_guarded;
+    case TN_OP_cosine: return cos_guarded;
+    case TN_OP_tan: return tan_guarded;
+    case TN_OP_remainder: return rem_guarded;
+    default: return NULL;
+    }
+}
+
 tn_kernel_fn *TN_ISA_NAME(tn_find_elementwise)(tn_op_kind op, tn_element_type e)
 {
+    if (e == TN_F32 && find_guarded(op)) return find_guarded(op);
     switch ((int)e) {
     case TN_I1: return find_i1(op);
 #define X(s, NAME, T, U, class)                                                                    \

@@ -23,8 +23,13 @@ LIBM_2(atan2) LIBM_2(pow)
 #undef LIBM_1
 #undef LIBM_2
 
-    /* One Newton step on libm's root, which is up to 4 ulp off. */
-    static inline double tn_cbrt_f64(double a)
+        static inline double tn_rem_f64(double a, double b)
+{
+    return __builtin_fmod(a, b);
+}
+
+/* One Newton step on libm's root, which is up to 4 ulp off. */
+static inline double tn_cbrt_f64(double a)
 {
     double y = __builtin_cbrt(a), square = y * y;
     double low = __builtin_fma(y, y, -square);

@@ -28,6 +28,10 @@
         memcpy(&a, &u, sizeof a);                                                                  \
         return a;                                                                                  \
     }                                                                                              \
+    static inline T tn_flip_##s(T a)                                                               \
+    {                                                                                              \
+        return tn_from_bits_##s(tn_to_bits_##s(a) ^ ((U)1 << (8 * sizeof(T) - 1)));                \
+    }                                                                                              \
     static inline T tn_abs_##s(T a)                                                                \
     {                                                                                              \
         return __builtin_fabs##f(a);                                                               \
@@ -70,10 +74,6 @@
         T either = tn_from_bits_##s(tn_to_bits_##s(a) | tn_to_bits_##s(b));                        \
         T smaller = a < b || a != a ? a : b;                                                       \
         return a == b ? either : smaller;                                                          \
-    }                                                                                              \
-    static inline T tn_rem_##s(T a, T b)                                                           \
-    {                                                                                              \
-        return __builtin_fmod##f(a, b);                                                            \
     }                                                                                              \
     static inline T tn_sqrt_##s(T a)                                                               \
     {                                                                                              \

@@ -59,9 +59,11 @@ tn_status *tn_elementwise_kernel(const tn_op *op, tn_kernel *out)
 /* Measured roughly with AVX2; only the order of magnitude counts. */
 double tn_elementwise_cost(const tn_op *op)
 {
-    bool real = tn_is_float(tn_operand_type(op, 0)->element);
-    double wide = tn_element_type_bytes(tn_operand_type(op, 0)->element) / 4.0;
+    tn_element_type e = tn_operand_type(op, 0)->element;
+    bool is_complex = tn_is_complex(e), is_double = e == TN_F64;
+    double wide = tn_element_type_bytes(e) / 4.0;
     switch ((int)op->kind) {
+    case TN_OP_atan2:
     case TN_OP_cbrt:
     case TN_OP_cosine:
     case TN_OP_exponential:
@@ -69,15 +71,14 @@ double tn_elementwise_cost(const tn_op *op)
     case TN_OP_log:
     case TN_OP_log_plus_one:
     case TN_OP_logistic:
+    case TN_OP_power:
     case TN_OP_sine:
     case TN_OP_tan:
-    case TN_OP_tanh:
-    case TN_OP_power:
-    case TN_OP_atan2: return real ? 10 : 50;
+    case TN_OP_tanh: return is_complex ? 50 : is_double ? 8 : 2;
     case TN_OP_divide:
     case TN_OP_remainder:
     case TN_OP_rsqrt:
-    case TN_OP_sqrt: return real ? 1 : 5;
+    case TN_OP_sqrt: return is_complex ? 10 : 1;
     default: return 0.1 + 0.2 * wide;
     }
 }

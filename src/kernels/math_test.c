@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elementary functions against the C library's long double ones, and the builds of the kernels
+ * against each other. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/elementwise.h"
+#include "kernels/math_scalar.h"
+
+static uint64_t state = 0x9E3779B97F4A7C15u;
+static uint64_t random_bits(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    return state ^= state << 17;
+}
+
+/* Distance in units of the last place that the exact value has in the type. */
+static double ulps(long double got, long double want, int mantissa, int least)
+{
+    if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
+    if (isinf(got) || isinf(want)) {
+        long double huge = ldexpl(1, mantissa == 24 ? 128 : 1024);
+        if (isinf(got) && isinf(want)) return got == want ? 0 : INFINITY;
+        if (isinf(got)) got = copysignl(huge, got);
+        if (fabsl(want) >= huge) return got == copysignl(huge, want) ? 0 : INFINITY;
+    }
+    int e;
+    frexpl(want, &e);
+    e = e - mantissa < least ? least : e - mantissa;
+    return (double)(fabsl(got - want) / ldexpl(1, e));
+}
+static double ulps_f32(float got, long double want)
+{
+    return ulps(got, want, 24, -149);
+}
+static double ulps_f64(double got, long double want)
+{
+    return ulps(got, want, 53, -1074);
+}
+
+static long double logistic(long double x)
+{
+    return 1 / (1 + expl(-x));
+}
+static long double rsqrt(long double x)
+{
+    return 1 / sqrtl(x);
+}
+
+/* Any float, or one of the size that functions bend at. */
+static double sample(int i, bool single)
+{
+    uint64_t bits = random_bits();
+    static const double sizes[] = {1e-3, 0.3, 1, 2, 10, 100, 800, 1e5, 1e12, 1e-30};
+    double v = ((double)(int64_t)bits * 0x1p-63) * sizes[i % 10];
+    if (i % 4 == 0) {
+        uint32_t low = (uint32_t)bits;
+        float f;
+        memcpy(&f, &low, sizeof f);
+        if (single) v = f;
+        else memcpy(&v, &bits, sizeof v);
+    } else if (i % 4 == 1) {
+        v = 1 + v / 1024; /* near 1 */
+    }
+    return single ? (float)v : v;
+}
+
+#define SAMPLES 100000
+
+#define CHECK_1(T, s, name, exact, limit)                                                          \
+    do {                                                                                           \
+        double worst = 0, at = 0;                                                                  \
+        for (int i = 0; i < SAMPLES; i++) {                                                        \
+            T x = (T)sample(i, sizeof(T) == 4);                                                    \
+            double u = ulps_##s(tn_##name##_##s(x), exact((long double)x));                        \
+            if (u > worst) worst = u, at = (double)x;                                              \
+        }                                                                                          \
+        print_message(#name " " #s ": %.3f ulp at %.17g\n", worst, at);                            \
+        if (worst > limit) fail_msg(#name " " #s ": %.3f ulp at %.17g", worst, at);                \
+    } while (0)
+#define CHECK_2(T, s, name, exact, limit)                                                          \
+    do {                                                                                           \
+        double worst = 0, at = 0, beside = 0;                                                      \
+        for (int i = 0; i < SAMPLES; i++) {                                                        \
+            T x = (T)sample(i, sizeof(T) == 4), y = (T)sample(i / 7, sizeof(T) == 4);              \
+            double u = ulps_##s(tn_##name##_##s(x, y), exact((long double)x, (long double)y));     \
+            if (u > worst) worst = u, at = (double)x, beside = (double)y;                          \
+        }                                                                                          \
+        print_message(#name " " #s ": %.3f ulp at %.17g, %.17g\n", worst, at, beside);             \
+        if (worst > limit) fail_msg(#name " " #s ": %.3f ulp at %.17g, %.17g", worst, at, beside); \
+    } while (0)
+
+static void f32_functions_are_accurate(void **unused)
+{
+    CHECK_1(float, f32, exp, expl, 0.52);
+    CHECK_1(float, f32, expm1, expm1l, 0.52);
+    CHECK_1(float, f32, log, logl, 0.52);
+    CHECK_1(float, f32, log1p, log1pl, 0.52);
+    CHECK_1(float, f32, tanh, tanhl, 0.52);
+    CHECK_1(float, f32, logistic, logistic, 0.52);
+    CHECK_1(float, f32, sin, sinl, 0.52);
+    CHECK_1(float, f32, cos, cosl, 0.52);
+    CHECK_1(float, f32, tan, tanl, 0.52);
+    CHECK_1(float, f32, cbrt, cbrtl, 0.52);
+    CHECK_1(float, f32, rsqrt, rsqrt, 0.6);
+    CHECK_1(float, f32, sqrt, sqrtl, 0.5);
+    CHECK_2(float, f32, atan2, atan2l, 0.52);
+    CHECK_2(float, f32, pow, powl, 0.52);
+    CHECK_2(float, f32, rem, fmodl, 0);
+}
+
+static void f64_functions_are_accurate(void **unused)
+{
+    CHECK_1(double, f64, exp, expl, 2);
+    CHECK_1(double, f64, expm1, expm1l, 2);
+    CHECK_1(double, f64, log, logl, 2);
+    CHECK_1(double, f64, log1p, log1pl, 2);
+    CHECK_1(double, f64, tanh, tanhl, 2);
+    CHECK_1(double, f64, logistic, logistic, 2);
+    CHECK_1(double, f64, sin, sinl, 2);
+    CHECK_1(double, f64, cos, cosl, 2);
+    CHECK_1(double, f64, tan, tanl, 2);
+    CHECK_1(double, f64, cbrt, cbrtl, 2);
+    CHECK_1(double, f64, rsqrt, rsqrt, 0.6);
+    CHECK_1(double, f64, sqrt, sqrtl, 0.5);
+    CHECK_2(double, f64, atan2, atan2l, 2);
+    CHECK_2(double, f64, pow, powl, 2);
+    CHECK_2(double, f64, rem, fmodl, 0);
+}
+
+static const double specials[] = {
+    0,       -0.0,     1,       -1,     0.5,     -0.5,  2,        -2,        3,     -3,    1e-45,
+    -1e-45,  1e-310,   -1e-310, 3.4e38, -3.4e38, 1e308, -1e308,   88.7,      88.73, -87.4, -103.9,
+    -104.1,  709.7,    710,     -745,   -746,    127,   128,      -126,      1e30,  -1e30, 0x1p30,
+    -0x1p30, 16777217, 0x1p53,  1.5,    2.5,     -2.5,  INFINITY, -INFINITY, NAN};
+enum { SPECIALS = sizeof specials / sizeof specials[0] };
+
+/* The same number, zero's sign and infinity included. */
+#define SAME(T, s, got, want, limit, ...)                                                          \
+    do {                                                                                           \
+        T g = got;                                                                                 \
+        long double w = want;                                                                      \
+        if (ulps_##s(g, w) > limit || (g == 0 && w == 0 && !signbit(g) != !signbit(w)))            \
+            fail_msg(__VA_ARGS__);                                                                 \
+    } while (0)
+#define SPECIAL_1(T, s, name, exact)                                                               \
+    for (int i = 0; i < SPECIALS; i++) {                                                           \
+        T x = (T)specials[i];                                                                      \
+        SAME(T, s, tn_##name##_##s(x), exact((long double)x), 2, #name " " #s " of %g is %g",      \
+             (double)x, (double)tn_##name##_##s(x));                                               \
+    }
+#define SPECIAL_2(T, s, name, exact)                                                               \
+    for (int i = 0; i < SPECIALS * SPECIALS; i++) {                                                \
+        T x = (T)specials[i / SPECIALS], y = (T)specials[i % SPECIALS];                            \
+        SAME(T, s, tn_##name##_##s(x, y), exact((long double)x, (long double)y), 2,                \
+             #name " " #s " of %g and %g is %g", (double)x, (double)y,                             \
+             (double)tn_##name##_##s(x, y));                                                       \
+    }
+
+static void special_values_are_those_of_c(void **unused)
+{
+#define BOTH_1(name, exact) SPECIAL_1(float, f32, name, exact) SPECIAL_1(double, f64, name, exact)
+#define BOTH_2(name, exact) SPECIAL_2(float, f32, name, exact) SPECIAL_2(double, f64, name, exact)
+    BOTH_1(exp, expl)
+    BOTH_1(expm1, expm1l)
+    BOTH_1(log, logl)
+    BOTH_1(log1p, log1pl)
+    BOTH_1(tanh, tanhl)
+    BOTH_1(logistic, logistic)
+    BOTH_1(sin, sinl)
+    BOTH_1(cos, cosl)
+    BOTH_1(tan, tanl)
+    BOTH_1(cbrt, cbrtl)
+    BOTH_1(rsqrt, rsqrt)
+    BOTH_1(sqrt, sqrtl)
+    BOTH_1(ceil, ceill)
+    BOTH_1(floor, floorl)
+    BOTH_1(rint, rintl)
+    BOTH_1(round, roundl)
+    BOTH_2(atan2, atan2l)
+    BOTH_2(pow, powl)
+    BOTH_2(rem, fmodl)
+}
+
+/* NaN, of which the sign and the payload are nobody's promise. Complex numbers: any part. */
+static bool is_nan(tn_element_type e, const void *p)
+{
+    tn_kernel k;
+    double v[2] = {0, 0};
+    bool is_complex = tn_is_complex(e);
+    assert_true(tn_kernel_convert(TN_ISA_BASELINE, e, is_complex ? TN_C128 : TN_F64, &k));
+    tn_kernel_run(&k, 1, &p, v);
+    return isnan(v[0]) || isnan(v[1]);
+}
+static bool same_element(const tn_kernel *k, tn_element_type e, const char *x, const char *y)
+{
+    if (!memcmp(x, y, k->out_step)) return true;
+    if (k->out_step != k->in_step[0]) e = tn_real_type(e);
+    return k->out_step == tn_element_type_bytes(e) && is_nan(e, x) && is_nan(e, y);
+}
+
+/* Every op on every type: the builds agree in every bit, at every length, in place or not. */
+static void builds_agree(void **unused)
+{
+    enum { N = 1111 };
+    static _Alignas(64) char a[N * 16], b[N * 16], want[N * 16], got[N * 16];
+    int compared = 0;
+    for (int op = 1; op < TN_OP_COUNT; op++) {
+        for (int t = 1; t < TN_ELEMENT_TYPE_COUNT; t++) {
+            tn_element_type e = (tn_element_type)t;
+            tn_kernel base, k;
+            if (!(tn_op_infos[op].traits & TN_TRAIT_ELEMENTWISE)) continue;
+            if (!tn_kernel_elementwise(TN_ISA_BASELINE, (tn_op_kind)op, e, &base)) continue;
+            for (int i = 0; i < N * 2; i++) {
+                double v = sample(i, true), w = i % 3 ? sample(i + 1, true) : (double)(i % 40);
+                float x = (float)v, y = (float)w;
+                memcpy(a + 8 * i, &v, 8);
+                memcpy(b + 8 * i, &w, 8);
+                if (e == TN_F64 || e == TN_C128) continue;
+                memcpy(a + 8 * i, &x, 4);
+                memcpy(a + 8 * i + 4, &y, 4);
+                memcpy(b + 8 * i, &y, 4);
+                memcpy(b + 8 * i + 4, &x, 4);
+            }
+            unsigned bits = tn_element_type_bits(e);
+            for (int i = 0; i < N && bits < 8; i++) {
+                bool is_signed = tn_element_type_class(e) == TN_CLASS_SINT;
+                a[i] = (char)(is_signed ? (char)(i << (8 - bits)) >> (8 - bits)
+                                        : i & ((1 << bits) - 1));
+                b[i] = (char)(is_signed ? (char)(i * 7 << (8 - bits)) >> (8 - bits)
+                                        : i * 7 & ((1 << bits) - 1));
+            }
+            const void *in[] = {a, b};
+            tn_kernel_run(&base, N, in, want);
+            for (int isa = 1; isa < TN_ISA_COUNT; isa++) {
+                if (!tn_cpu_has((tn_isa)isa)) continue;
+                assert_true(tn_kernel_elementwise((tn_isa)isa, (tn_op_kind)op, e, &k));
+                memset(got, 0x55, sizeof got);
+                for (size_t at = 0, size = 1; at < N; at += size, size = size * 3 + 1) {
+                    if (size > N - at) size = N - at;
+                    const void *part[] = {a + at * k.in_step[0], b + at * k.in_step[1]};
+                    tn_kernel_run(&k, size, part, got + at * k.out_step);
+                }
+                for (size_t i = 0; i < N; i++)
+                    if (!same_element(&k, e, got + i * k.out_step, want + i * k.out_step))
+                        fail_msg("%s on %s, element %zu differs with %s", tn_op_infos[op].text,
+                                 tn_element_type_text(e), i, tn_isa_name((tn_isa)isa));
+                compared++;
+                if (k.out_step != k.in_step[0]) continue;
+                memcpy(got, a, sizeof got);
+                const void *self[] = {got, b};
+                tn_kernel_run(&k, N, self, got);
+                for (size_t i = 0; i < N; i++)
+                    if (!same_element(&k, e, got + i * k.out_step, want + i * k.out_step))
+                        fail_msg("%s on %s in place, element %zu differs", tn_op_infos[op].text,
+                                 tn_element_type_text(e), i);
+            }
+        }
+    }
+    print_message("%d builds of ops compared\n", compared);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(f32_functions_are_accurate),
+        cmocka_unit_test(f64_functions_are_accurate),
+        cmocka_unit_test(special_values_are_those_of_c),
+        cmocka_unit_test(builds_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
