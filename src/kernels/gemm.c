@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/gemm.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "kernels/gemm_plan.h"
+#include "kernels/work_parts.h"
 
 /* A product of fewer multiply-adds than this is left to one thread when the batch has several. */
 static const double OWN_THREAD_PRODUCTS = 1e7;
@@ -73,27 +73,8 @@ typedef struct {
     const tn_gemm_plan *p;
     const char *a, *b;
     char *c;
-    /* Working memory in equal parts. A thread takes a free one; there are as many as threads. */
-    char *workspace;
-    size_t part_size;
-    int n_parts;
-    atomic_uchar *taken;
+    tn_work_parts *parts;
 } job;
-
-enum { MAX_PARTS = 4096 };
-
-static int take_part(const job *j)
-{
-    for (int i = 0;; i = (i + 1) % j->n_parts) {
-        unsigned char expected = 0;
-        if (atomic_compare_exchange_strong(&j->taken[i], &expected, 1)) return i;
-    }
-}
-
-static void free_part(const job *j, int part)
-{
-    atomic_store(&j->taken[part], 0);
-}
 
 static void zero(const tn_gemm_plan *p, char *c)
 {
@@ -132,11 +113,11 @@ static void some_columns(void *ctx, int64_t begin, int64_t end)
     int64_t unit = j->p->loops->nv * j->p->loops->vl;
     begin *= unit;
     end = end * unit < j->p->n ? end * unit : j->p->n;
-    int part = take_part(j);
-    char *workspace = j->workspace + (size_t)part * j->part_size;
+    char *workspace;
+    int part = tn_work_parts_take(j->parts, &workspace);
     if (j->p->path == TN_GEMM_DIRECT) tn_gemm_direct(j->p, j->a, j->b, j->c, begin, end, workspace);
     else tn_gemm_dots_columns(j->p, j->a, j->b, j->c, begin, end, workspace);
-    free_part(j, part);
+    tn_work_parts_free(j->parts, part);
 }
 
 static void one_product(const job *j, tn_thread_pool *pool)
@@ -144,12 +125,12 @@ static void one_product(const job *j, tn_thread_pool *pool)
     const tn_gemm_plan *p = j->p;
     if (p->path == TN_GEMM_ZERO) {
         zero(p, j->c);
-    } else if (!j->workspace) {
+    } else if (!j->parts->memory) {
         naive(j);
     } else if (p->path == TN_GEMM_PACKED) {
         tn_gemm_matrices matrices = {p, j->a, j->b};
         tn_gemm_blocks blocks = tn_gemm_matrix_blocks(&matrices, j->c);
-        tn_gemm_blocks_run(&blocks, pool, j->workspace);
+        tn_gemm_blocks_run(&blocks, pool, j->parts->memory);
     } else {
         int64_t unit = p->loops->nv * p->loops->vl, items = (p->n + unit - 1) / unit;
         double tiles = tn_gemm_cost_ns(p->kind, p->loops, products(j->g));
@@ -183,15 +164,15 @@ static void products_of_batch(const job *all, int64_t begin, int64_t end, tn_thr
 
 static void some_products(void *ctx, int64_t begin, int64_t end)
 {
-    job own = *(const job *)ctx;
-    atomic_uchar taken = 0;
-    int part = take_part(&own);
-    if (own.workspace) own.workspace += (size_t)part * own.part_size;
     const job *all = ctx;
-    own.n_parts = 1;
-    own.taken = &taken;
+    job own = *all;
+    tn_work_parts part_alone;
+    char *memory;
+    int part = tn_work_parts_take(all->parts, &memory);
+    tn_work_parts_init(&part_alone, memory, all->parts->part_size, 1);
+    own.parts = &part_alone;
     products_of_batch(&own, begin, end, NULL);
-    free_part(all, part);
+    tn_work_parts_free(all->parts, part);
 }
 
 void tn_gemm_run(const tn_gemm *g, const void *a, const void *b, void *c, tn_thread_pool *pool,
@@ -199,18 +180,9 @@ void tn_gemm_run(const tn_gemm *g, const void *a, const void *b, void *c, tn_thr
 {
     if (is_empty(g)) return;
     tn_gemm_plan p = tn_gemm_plan_make(g);
-    int n_parts = parts_needed(g, &p, pool);
-    atomic_uchar taken[MAX_PARTS];
-    for (int i = 0; i < n_parts; i++) atomic_init(&taken[i], 0);
-    job all = {.g = g,
-               .p = &p,
-               .a = a,
-               .b = b,
-               .c = c,
-               .workspace = workspace,
-               .part_size = part_bytes(&p),
-               .n_parts = n_parts,
-               .taken = taken};
+    tn_work_parts parts;
+    tn_work_parts_init(&parts, workspace, part_bytes(&p), parts_needed(g, &p, pool));
+    job all = {.g = g, .p = &p, .a = a, .b = b, .c = c, .parts = &parts};
     int64_t count = batch_count(g);
     if (batch_is_parallel(g)) {
         double each = tn_gemm_cost_ns(p.kind, p.loops, products(g)) + 100;

@@ -9,7 +9,8 @@ enum {
     BLOCK_BYTES =
         1024, /* of a row of B in the part that stays in the second-level cache during one sweep */
     PACK_PANELS = 4, /* packed together, since they share pages and cache lines of B's rows */
-    MAX_TILE_BYTES = 14 * 4 * 64,
+    MAX_ROWS_OF_TILE = 14,
+    MAX_TILE_BYTES = MAX_ROWS_OF_TILE * 4 * 64,
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -131,10 +132,41 @@ static void pack_items(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+static int64_t c_offset(const tn_gemm_blocks *g, int64_t i)
+{
+    return g->c_offset ? g->c_offset(g->source, i) : i * g->c_row;
+}
+
+/* Where the rows of one panel go. */
+typedef struct {
+    char *c; /* of the block's first column */
+    int64_t rows[MAX_ROWS_OF_TILE], col;
+    int64_t step; /* from row to row if that is always the same, else 0 */
+    bool direct;  /* whole tiles may be written in place */
+    tn_gemm_store *store;
+} target;
+
+static target target_of(const block *b, int64_t i, int64_t rows)
+{
+    const tn_gemm_blocks *g = b->g;
+    target t;
+    int64_t e = b->s.e, pitch = b->s.max_n * e;
+    t.c = b->sum ? b->sum : g->c + b->j0 * g->c_col;
+    t.col = b->sum ? e : g->c_col;
+    for (int64_t r = 0; r < rows; r++)
+        t.rows[r] = b->sum ? (i + r) * pitch : c_offset(g, b->i0 + i + r);
+    t.step = rows > 1 ? t.rows[1] - t.rows[0] : e;
+    for (int64_t r = 1; r < rows; r++)
+        if (t.rows[r] - t.rows[r - 1] != t.step) t.step = 0;
+    t.direct = t.step && t.col == e && (b->sum || g->c_plain) && !tn_gemm_is_complex(g->kind);
+    t.store = b->sum ? tn_gemm_store_for(g->kind, tn_gemm_kind_type(g->kind)) : g->store;
+    return t;
+}
+
 /* Computes one tile beside C and moves what belongs to C. */
-static void tile_aside(const block *b, tn_gemm_tile *tile, int64_t rows, int64_t cols,
-                       const char *a, int64_t a_row, int64_t a_col, const char *panel, char *c,
-                       int64_t c_row, int64_t c_col, tn_gemm_store *store)
+static void tile_aside(const block *b, tn_gemm_tile *tile, int64_t rows, int64_t j, int64_t cols,
+                       const char *a, int64_t a_row, int64_t a_col, const char *panel,
+                       const target *t)
 {
     _Alignas(64) char beside[MAX_TILE_BYTES], joined[4 * 64];
     bool is_complex = tn_gemm_is_complex(b->g->kind);
@@ -146,7 +178,7 @@ static void tile_aside(const block *b, tn_gemm_tile *tile, int64_t rows, int64_t
             tn_gemm_join_complex(b->g->kind, joined, row, width, cols);
             row = joined;
         }
-        store(c + r * c_row, c_col, row, cols, b->add);
+        t->store(t->c + t->rows[r] + j * t->col, t->col, row, cols, b->add);
     }
 }
 
@@ -167,23 +199,15 @@ static void sweep_panel(const block *b, int64_t panel, int64_t j_begin, int64_t 
         a_row = b->s.a_pitch * e, a_col = e;
         a = b->packed_a + i * a_row;
     }
-    char *c =
-        b->sum ? b->sum + i * b->s.max_n * e : g->c + (b->i0 + i) * g->c_row + b->j0 * g->c_col;
-    int64_t c_row = b->sum ? b->s.max_n * e : g->c_row, c_col = b->sum ? e : g->c_col;
-    bool direct = c_col == e && (b->sum || g->c_plain) && !tn_gemm_is_complex(g->kind);
-    tn_gemm_store *store =
-        b->sum ? tn_gemm_store_for(g->kind, tn_gemm_kind_type(g->kind)) : g->store;
-
+    target t = target_of(b, i, rows);
     for (int64_t j = j_begin; j < j_end; j += b->s.nr) {
         int64_t cols = least(b->s.nr, j_end - j), v = vectors(b, cols);
         const char *packed = b->packed_b + j * b->k * e;
         tn_gemm_tile *tile = loops->tiles[(rows - 1) * loops->nv + v - 1];
-        if (direct && cols == v * loops->vl)
-            tile(b->k, a, a_row, a_col, packed, cols * e, c + j * c_col, c_row,
+        if (t.direct && cols == v * loops->vl)
+            tile(b->k, a, a_row, a_col, packed, cols * e, t.c + t.rows[0] + j * t.col, t.step,
                  b->add ? TN_TILE_ADD : TN_TILE_STORE);
-        else
-            tile_aside(b, tile, rows, cols, a, a_row, a_col, packed, c + j * c_col, c_row, c_col,
-                       store);
+        else tile_aside(b, tile, rows, j, cols, a, a_row, a_col, packed, &t);
     }
 }
 
@@ -202,7 +226,7 @@ static void store_sums(void *ctx, int64_t begin, int64_t end)
     const block *b = ctx;
     const tn_gemm_blocks *g = b->g;
     for (int64_t i = begin; i < end; i++)
-        g->store(g->c + (b->i0 + i) * g->c_row + b->j0 * g->c_col, g->c_col,
+        g->store(g->c + c_offset(g, b->i0 + i) + b->j0 * g->c_col, g->c_col,
                  b->sum + i * b->s.max_n * b->s.e, b->n, false);
 }
 

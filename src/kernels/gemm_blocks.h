@@ -30,8 +30,10 @@ typedef struct {
 
     char *c;
     int64_t c_row, c_col; /* bytes */
-    tn_gemm_store *store; /* kind to C's type */
-    bool c_plain;         /* C is of the kind's type */
+    int64_t (*c_offset)(const void *source,
+                        int64_t i); /* of row i, in bytes, in place of i * c_row; or NULL */
+    tn_gemm_store *store;           /* kind to C's type */
+    bool c_plain;                   /* C is of the kind's type */
 } tn_gemm_blocks;
 
 /* Bytes of working memory, which has to be aligned to 64. */

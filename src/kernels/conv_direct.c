@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution with tiles that read the input where it is.
+ *
+ * One loop of rows and one of terms run inside a tile: rows step through the input at one stride,
+ * terms at another. In a forward convolution these are the positions along a line and the input
+ * features; in the gradient of a kernel, where images and features have changed places, the
+ * features and the positions. All other loops run around, adding tiles into a buffer the size of
+ * one. Where a window leaves the input only the rows or terms inside are computed, so there is no
+ * padded copy. */
+#include "kernels/conv_paths.h"
+
+#include <string.h>
+
+#include "kernels/gemm_blocks.h"
+
+enum {
+    BLOCK_ROWS = 512, /* of the result done with one panel of the kernel before the next panel */
+    MIN_ITEMS = 256,  /* pieces to aim at when there are few rows */
+    PANEL_BYTES = 1 << 20, /* a larger panel of the kernel is done in blocks of terms */
+    MAX_TILE_BYTES = 14 * 2 * 64,
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+static int64_t round_up(int64_t x, int64_t to)
+{
+    return (x + to - 1) / to * to;
+}
+static int64_t ceil_div(int64_t x, int64_t by)
+{
+    return (x + by - 1) / by;
+}
+
+static double tile_cost(const tn_conv_part *p, const tn_conv_rows *r, const tn_conv_terms *t)
+{
+    const tn_gemm_loops *loops = &p->table->kinds[p->kind];
+    double segments = (double)ceil_div(r->size, loops->mr), rows = (double)r->size / segments;
+    double run = (double)least(t->size, tn_gemm_k_block(p->kind, t->size));
+    double tiles = (double)tn_conv_row_count(p) / rows * (double)tn_conv_term_count(p) / run;
+    double busy = rows < 4 ? 4 : rows; /* fewer rows than that wait for each other */
+    return tiles * (double)ceil_div(p->columns, loops->nv * loops->vl) *
+           (run * busy + 4 * rows + 50);
+}
+
+tn_conv_direct_plan tn_conv_direct_choose(const tn_conv_part *p)
+{
+    tn_conv_direct_plan best = {-1, -1, 1e300};
+    if (tn_gemm_is_complex(p->kind)) return best;
+    for (int r = 0; r < p->n_rows; r++)
+        for (int t = 0; t < p->n_terms; t++) {
+            if (p->rows[r].edge >= 0 && p->rows[r].edge == p->terms[t].edge) continue;
+            double cost = tile_cost(p, &p->rows[r], &p->terms[t]);
+            if (cost < best.cost) best = (tn_conv_direct_plan){r, t, cost};
+        }
+    return best;
+}
+
+size_t tn_conv_direct_workspace(const tn_conv_part *p)
+{
+    int64_t vl = p->table->kinds[p->kind].vl;
+    return (size_t)round_up(tn_conv_term_count(p) * round_up(p->columns, vl) * p->e, 64);
+}
+
+typedef struct {
+    const tn_conv_part *p;
+    const tn_gemm_loops *loops;
+    tn_conv_rows row;
+    tn_conv_terms run;
+    int term;          /* index of the run among the terms */
+    int row_edge_term; /* the loop of terms that shares the row loop's edge, or -1 */
+    int64_t n_terms;   /* in all */
+    int64_t nr, panels;
+    int64_t
+        packed_step[TN_CONV_MAX_LOOPS]; /* packed rows of the kernel for one step of a term loop */
+    int64_t outer_terms;                /* number of steps of all term loops but the run */
+    const char *in, *kernel;
+    char *out, *packed;
+    int outer_rows[TN_CONV_MAX_LOOPS], n_outer_rows;
+    int64_t segments, all_segments; /* of the row loop; of all rows */
+    int64_t block;                  /* segments in one item */
+    int blocked_term;               /* loop whose steps are done in blocks, or -1 */
+    int64_t blocked_begin, blocked_end;
+    bool add;
+    tn_gemm_load *load;
+    tn_gemm_store *store;
+} job;
+
+/* --- the kernel, packed: panels of columns; in a panel one row for each term, the run innermost
+ * --- */
+
+static int64_t panel_columns(const job *j, int64_t panel)
+{
+    return least(j->nr, j->p->columns - panel * j->nr);
+}
+static int64_t panel_width(const job *j, int64_t panel)
+{
+    return round_up(panel_columns(j, panel), j->loops->vl);
+}
+static char *panel_start(const job *j, int64_t panel)
+{
+    return j->packed + panel * j->nr * j->n_terms * j->p->e;
+}
+
+static void pack_run(const job *j, int64_t panel, int64_t outer)
+{
+    const tn_conv_part *p = j->p;
+    int64_t cols = panel_columns(j, panel), pitch = panel_width(j, panel) * p->e;
+    char *dst = panel_start(j, panel) + outer * j->run.size * pitch;
+    const char *src = j->kernel + panel * j->nr * p->kernel_column;
+    for (int t = p->n_terms - 1; t >= 0; t--) {
+        if (t == j->term) continue;
+        src += outer % p->terms[t].size * p->terms[t].kernel;
+        outer /= p->terms[t].size;
+    }
+    if (cols * p->e < pitch) memset(dst, 0, (size_t)(j->run.size * pitch));
+    if (j->run.kernel == p->e && p->kernel_column != p->e) {
+        void (*transpose)(char *, int64_t, const char *, int64_t, int64_t, int64_t) =
+            p->e == 4 ? p->table->transpose4 : p->table->transpose8;
+        transpose(dst, pitch, src, p->kernel_column, cols, j->run.size);
+        return;
+    }
+    for (int64_t k = 0; k < j->run.size; k++, dst += pitch, src += j->run.kernel)
+        j->load(dst, src, p->kernel_column, cols);
+}
+
+static void pack_items(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    for (int64_t i = begin; i < end; i++) pack_run(j, i / j->outer_terms, i % j->outer_terms);
+}
+
+/* --- tiles --- */
+
+/* What is known once a segment of rows is chosen. */
+typedef struct {
+    int64_t first, rows;                                      /* of the row loop */
+    int64_t in, out;                                          /* offsets of row 0 of the row loop */
+    int64_t begin[TN_CONV_MAX_LOOPS], end[TN_CONV_MAX_LOOPS]; /* of each loop of terms */
+} segment;
+
+/* False: no term is inside of the input. */
+static bool open_segment(const job *j, int64_t index, segment *s)
+{
+    const tn_conv_part *p = j->p;
+    int64_t part = index % j->segments, size = j->row.size / j->segments,
+            longer = j->row.size % j->segments;
+    int64_t outer = index / j->segments;
+    bool any = true;
+    s->first = part * size + least(part, longer);
+    s->rows = size + (part < longer);
+    s->in = p->in_start, s->out = p->out_start;
+    for (int t = 0; t < p->n_terms; t++) s->begin[t] = 0, s->end[t] = p->terms[t].size;
+    if (j->blocked_term >= 0)
+        s->begin[j->blocked_term] = j->blocked_begin, s->end[j->blocked_term] = j->blocked_end;
+    for (int i = j->n_outer_rows - 1; i >= 0; i--) {
+        const tn_conv_rows *r = &p->rows[j->outer_rows[i]];
+        int64_t q = outer % r->size;
+        outer /= r->size;
+        s->in += q * r->in, s->out += q * r->out;
+        if (r->edge < 0) continue;
+        for (int t = 0; t < p->n_terms; t++) {
+            int64_t begin, end;
+            if (p->terms[t].edge != r->edge) continue;
+            tn_conv_term_range(&p->edges[r->edge], &p->terms[t], q, &begin, &end);
+            s->begin[t] = most(s->begin[t], begin), s->end[t] = least(s->end[t], end);
+        }
+    }
+    for (int t = 0; t < p->n_terms; t++) any &= s->begin[t] < s->end[t];
+    return any;
+}
+
+/* Rows [*low, *high) of the segment that may use step `at` of the loop that shares the row loop's
+ * edge. */
+static void row_range(const job *j, const segment *s, int64_t at, int64_t *low, int64_t *high)
+{
+    const tn_conv_edge *e = &j->p->edges[j->row.edge];
+    int64_t tap = at / j->p->terms[j->row_edge_term].unit, x = e->shift + tap * e->term_step;
+    int64_t begin = x < 0 ? ceil_div(-x, e->step) : 0,
+            end = x < e->size ? ceil_div(e->size - x, e->step) : 0;
+    *low = most(begin, s->first) - s->first;
+    *high = least(end, s->first + s->rows) - s->first;
+}
+
+/* Adds the products of all terms of the segment to `tile`. */
+static void sum_segment(const job *j, const segment *s, int64_t panel, char *tile)
+{
+    const tn_conv_part *p = j->p;
+    const tn_gemm_loops *loops = j->loops;
+    int64_t width = panel_width(j, panel), pitch = width * p->e, v = width / loops->vl;
+    int64_t block = tn_gemm_k_block(p->kind, j->run.size), at[TN_CONV_MAX_LOOPS];
+    const char *packed = panel_start(j, panel);
+    bool started = false;
+    memcpy(at, s->begin, sizeof(int64_t) * (size_t)p->n_terms);
+    for (;;) {
+        int64_t low = 0, high = s->rows, in = s->in + s->first * j->row.in, k = 0;
+        if (j->row_edge_term >= 0) row_range(j, s, at[j->row_edge_term], &low, &high);
+        for (int t = 0; t < p->n_terms; t++)
+            if (t != j->term) in += at[t] * p->terms[t].in, k += at[t] * j->packed_step[t];
+        if (low < high) {
+            if (!started && high - low < s->rows) {
+                memset(tile, 0, (size_t)(s->rows * pitch));
+                started = true;
+            }
+            tn_gemm_tile *sum = loops->tiles[(high - low - 1) * loops->nv + v - 1];
+            for (int64_t q = s->begin[j->term]; q < s->end[j->term]; q += block) {
+                sum(least(block, s->end[j->term] - q), j->in + in + low * j->row.in + q * j->run.in,
+                    j->row.in, j->run.in, packed + (k + q) * pitch, pitch, tile + low * pitch,
+                    pitch, started ? TN_TILE_ADD : TN_TILE_STORE);
+                started = true;
+            }
+        }
+        int t = p->n_terms - 1;
+        for (; t >= 0; t--) {
+            if (t == j->term) continue;
+            if (++at[t] < s->end[t]) break;
+            at[t] = s->begin[t];
+        }
+        if (t < 0) break;
+    }
+    if (!started) memset(tile, 0, (size_t)(s->rows * pitch));
+}
+
+static void store_segment(const job *j, const segment *s, int64_t panel, const char *tile)
+{
+    const tn_conv_part *p = j->p;
+    int64_t cols = panel_columns(j, panel), pitch = panel_width(j, panel) * p->e;
+    char *out = j->out + s->out + s->first * j->row.out + panel * j->nr * p->out_column;
+    if (!j->add && p->out_column != p->e && j->row.out == p->e) {
+        if (p->e == 4) p->table->transpose4(out, p->out_column, tile, pitch, s->rows, cols);
+        else p->table->transpose8(out, p->out_column, tile, pitch, s->rows, cols);
+        return;
+    }
+    for (int64_t i = 0; i < s->rows; i++, out += j->row.out, tile += pitch)
+        j->store(out, p->out_column, tile, cols, j->add);
+}
+
+static void compute_items(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    _Alignas(64) char tile[MAX_TILE_BYTES];
+    for (int64_t item = begin; item < end; item++) {
+        int64_t panel = item % j->panels, first = item / j->panels * j->block;
+        int64_t last = least(first + j->block, j->all_segments);
+        for (int64_t i = first; i < last; i++) {
+            segment s;
+            if (open_segment(j, i, &s)) sum_segment(j, &s, panel, tile);
+            else if (j->add) continue;
+            else memset(tile, 0, (size_t)(s.rows * panel_width(j, panel) * j->p->e));
+            store_segment(j, &s, panel, tile);
+        }
+    }
+}
+
+/* The outermost loop of terms other than the run is cut so that a panel of the kernel fits the
+ * cache. */
+static int64_t choose_blocks(job *j)
+{
+    const tn_conv_part *p = j->p;
+    int64_t bytes = j->n_terms * j->nr * p->e;
+    j->blocked_term = -1;
+    if (bytes <= PANEL_BYTES) return 1;
+    for (int t = 0; t < p->n_terms && j->blocked_term < 0; t++)
+        if (t != j->term && p->terms[t].size > 1) j->blocked_term = t;
+    if (j->blocked_term < 0) return 1;
+    int64_t steps = p->terms[j->blocked_term].size;
+    return least(steps, ceil_div(2 * bytes, PANEL_BYTES));
+}
+
+static void prepare(job *j, const tn_conv_direct_plan *plan)
+{
+    const tn_conv_part *p = j->p;
+    j->loops = &p->table->kinds[p->kind];
+    j->row = p->rows[plan->row];
+    j->run = p->terms[plan->term];
+    j->term = plan->term;
+    j->row_edge_term = -1;
+    j->n_terms = tn_conv_term_count(p);
+    j->outer_terms = j->n_terms / j->run.size;
+    j->nr = j->loops->nv * j->loops->vl;
+    j->panels = ceil_div(p->columns, j->nr);
+    j->load = tn_gemm_load_for(p->kind, p->c->type);
+    j->store = tn_gemm_store_for(p->kind, p->c->type);
+    int64_t step = j->run.size;
+    for (int t = p->n_terms - 1; t >= 0; t--) {
+        if (p->terms[t].edge >= 0 && p->terms[t].edge == j->row.edge) j->row_edge_term = t;
+        if (t == plan->term) continue;
+        j->packed_step[t] = step;
+        step *= p->terms[t].size;
+    }
+    j->segments = ceil_div(j->row.size, j->loops->mr);
+    j->all_segments = tn_conv_row_count(p) / j->row.size * j->segments;
+    j->n_outer_rows = 0;
+    for (int r = 0; r < p->n_rows; r++)
+        if (r != plan->row) j->outer_rows[j->n_outer_rows++] = r;
+    j->block = least(ceil_div(BLOCK_ROWS, ceil_div(j->row.size, j->segments)),
+                     most(1, j->all_segments * j->panels / MIN_ITEMS));
+}
+
+void tn_conv_direct_run(const tn_conv_part *p, const tn_conv_direct_plan *plan, const char *in,
+                        const char *kernel, char *out, tn_thread_pool *pool, char *workspace)
+{
+    job j = {.p = p, .in = in, .kernel = kernel + p->kernel_start, .out = out, .packed = workspace};
+    prepare(&j, plan);
+    double size = (double)j.n_terms * (double)p->columns;
+    tn_parallel_for(pool, j.panels * j.outer_terms, 0.4 * size / (double)(j.panels * j.outer_terms),
+                    pack_items, &j);
+
+    int64_t blocks = choose_blocks(&j), items = ceil_div(j.all_segments, j.block) * j.panels;
+    int64_t steps = j.blocked_term >= 0 ? p->terms[j.blocked_term].size : 1;
+    double cost = tn_gemm_cost_ns(p->kind, j.loops, size * (double)tn_conv_row_count(p));
+    for (int64_t b = 0; b < blocks; b++) {
+        j.blocked_begin = b * steps / blocks, j.blocked_end = (b + 1) * steps / blocks;
+        j.add = b > 0;
+        tn_parallel_for(pool, items, cost / (double)(blocks * items), compute_items, &j);
+    }
+}

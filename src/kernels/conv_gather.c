@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution as a matrix product: a row of A is the window of one output, gathered block by block,
+ * a row of B the kernel's elements of one term. What lies outside of the input is 0. */
+#include "kernels/conv_paths.h"
+
+#include <string.h>
+
+#include "kernels/gemm_blocks.h"
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Terms are numbered with the loop that steps least through the input innermost: its runs are
+ * copied whole. */
+typedef struct {
+    const tn_conv_part *p;
+    const char *in, *kernel;
+    tn_gemm_load *load;
+    int order[TN_CONV_MAX_LOOPS]; /* of the loops of terms; the last is the line */
+    tn_conv_terms line;
+} source;
+
+static source source_of(const tn_conv_part *p, const char *in, const char *kernel)
+{
+    source s = {.p = p, .in = in, .kernel = kernel, .load = tn_gemm_load_for(p->kind, p->c->type)};
+    int line = p->n_terms - 1, n = 0;
+    for (int t = p->n_terms - 1; t >= 0; t--) {
+        int64_t x = p->terms[t].in, y = p->terms[line].in;
+        if ((x < 0 ? -x : x) < (y < 0 ? -y : y)) line = t;
+    }
+    for (int t = 0; t < p->n_terms; t++)
+        if (t != line) s.order[n++] = t;
+    s.order[n] = line;
+    s.line = p->terms[line];
+    return s;
+}
+
+/* Steps of the loops of terms at term k of the numbering; the line's step is returned. */
+static int64_t terms_at(const source *s, int64_t k, int64_t *at)
+{
+    int64_t line = k % s->line.size;
+    k /= s->line.size;
+    for (int i = s->p->n_terms - 2; i >= 0; i--) {
+        int64_t size = s->p->terms[s->order[i]].size;
+        at[i] = k % size;
+        k /= size;
+    }
+    return line;
+}
+
+static void next_line(const source *s, int64_t *at)
+{
+    for (int i = s->p->n_terms - 2; i >= 0; i--) {
+        if (++at[i] < s->p->terms[s->order[i]].size) return;
+        at[i] = 0;
+    }
+}
+
+/* One output's window. */
+typedef struct {
+    int64_t in;
+    int64_t begin[TN_CONV_MAX_LOOPS], end[TN_CONV_MAX_LOOPS]; /* in the order of the numbering */
+} window;
+
+static window window_at(const source *s, int64_t i)
+{
+    const tn_conv_part *p = s->p;
+    window w = {.in = p->in_start};
+    int64_t q_of_edge[TN_CONV_MAX_SPATIAL] = {0};
+    for (int r = p->n_rows - 1; r >= 0; r--) {
+        int64_t q = i % p->rows[r].size;
+        i /= p->rows[r].size;
+        w.in += q * p->rows[r].in;
+        if (p->rows[r].edge >= 0) q_of_edge[p->rows[r].edge] = q;
+    }
+    for (int t = 0; t < p->n_terms; t++) {
+        const tn_conv_terms *terms = &p->terms[s->order[t]];
+        w.begin[t] = 0, w.end[t] = terms->size;
+        if (terms->edge >= 0)
+            tn_conv_term_range(&p->edges[terms->edge], terms, q_of_edge[terms->edge], &w.begin[t],
+                               &w.end[t]);
+    }
+    return w;
+}
+
+/* Elements [begin, end) of the line at the steps `at` of the other loops. */
+static void gather_line(const source *s, const window *w, const int64_t *at, int64_t begin,
+                        int64_t end, char *dst)
+{
+    const tn_conv_part *p = s->p;
+    int n = p->n_terms - 1;
+    int64_t e = p->e, in = w->in, low = most(begin, w->begin[n]), high = least(end, w->end[n]);
+    bool inside = low < high;
+    for (int i = 0; i < n; i++) {
+        inside &= at[i] >= w->begin[i] && at[i] < w->end[i];
+        in += at[i] * p->terms[s->order[i]].in;
+    }
+    if (!inside) {
+        memset(dst, 0, (size_t)((end - begin) * e));
+        return;
+    }
+    if (low > begin) memset(dst, 0, (size_t)((low - begin) * e));
+    const char *src = s->in + in + low * s->line.in;
+    if (s->line.in == e) memcpy(dst + (low - begin) * e, src, (size_t)((high - low) * e));
+    else s->load(dst + (low - begin) * e, src, s->line.in, high - low);
+    if (high < end) memset(dst + (high - begin) * e, 0, (size_t)((end - high) * e));
+}
+
+static void pack_windows(const void *ctx, int64_t i, int64_t rows, int64_t k, int64_t n, char *dst,
+                         int64_t row, int64_t col)
+{
+    const source *s = ctx;
+    int64_t first[TN_CONV_MAX_LOOPS], at[TN_CONV_MAX_LOOPS], start = terms_at(s, k, first);
+    (void)col;
+    for (int64_t r = 0; r < rows; r++, dst += row) {
+        window w = window_at(s, i + r);
+        memcpy(at, first, sizeof at);
+        int64_t line = start;
+        for (int64_t q = 0; q < n;) {
+            int64_t size = least(s->line.size - line, n - q);
+            gather_line(s, &w, at, line, line + size, dst + q * s->p->e);
+            q += size;
+            line = 0;
+            next_line(s, at);
+        }
+    }
+}
+
+static void pack_kernel(const void *ctx, int64_t j, int64_t cols, int64_t k, int64_t n, char *dst,
+                        int64_t row)
+{
+    const source *s = ctx;
+    const tn_conv_part *p = s->p;
+    int64_t at[TN_CONV_MAX_LOOPS], line = terms_at(s, k, at);
+    for (int64_t q = 0; q < n;) {
+        const char *src = s->kernel + j * p->kernel_column;
+        for (int i = 0; i < p->n_terms - 1; i++) src += at[i] * p->terms[s->order[i]].kernel;
+        for (; line < s->line.size && q < n; line++, q++, dst += row)
+            s->load(dst, src + line * s->line.kernel, p->kernel_column, cols);
+        line = 0;
+        next_line(s, at);
+    }
+}
+
+int64_t tn_conv_out_offset(const tn_conv_part *p, int64_t i)
+{
+    int64_t out = p->out_start;
+    for (int r = p->n_rows - 1; r >= 0; r--) {
+        out += i % p->rows[r].size * p->rows[r].out;
+        i /= p->rows[r].size;
+    }
+    return out;
+}
+
+static int64_t out_offset(const void *ctx, int64_t i)
+{
+    return tn_conv_out_offset(((const source *)ctx)->p, i);
+}
+
+static tn_gemm_blocks blocks_of(const source *s, char *out)
+{
+    const tn_conv_part *p = s->p;
+    return (tn_gemm_blocks){.kind = p->kind,
+                            .table = p->table,
+                            .m = tn_conv_row_count(p),
+                            .n = p->columns,
+                            .k = tn_conv_term_count(p),
+                            .source = s,
+                            .pack_a = pack_windows,
+                            .pack_b = pack_kernel,
+                            .c = out,
+                            .c_col = p->out_column,
+                            .c_offset = out_offset,
+                            .store = tn_gemm_store_for(p->kind, p->c->type),
+                            .c_plain = true};
+}
+
+double tn_conv_gather_cost(const tn_conv_part *p)
+{
+    const tn_gemm_loops *loops = &p->table->kinds[p->kind];
+    source s = source_of(p, NULL, NULL);
+    double products = (double)tn_conv_row_count(p) * (double)tn_conv_term_count(p);
+    double panels = (double)((p->columns + loops->nv * loops->vl - 1) / (loops->nv * loops->vl));
+    double copying =
+        s.line.in == p->e ? 0.3 + 15.0 / (double)s.line.size : 1.5 + 15.0 / (double)s.line.size;
+    return products * (panels * 1.1 + copying);
+}
+
+size_t tn_conv_gather_workspace(const tn_conv_part *p)
+{
+    source s = source_of(p, NULL, NULL);
+    tn_gemm_blocks blocks = blocks_of(&s, NULL);
+    return tn_gemm_blocks_workspace(&blocks);
+}
+
+void tn_conv_gather_run(const tn_conv_part *p, const char *in, const char *kernel, char *out,
+                        tn_thread_pool *pool, char *workspace)
+{
+    source s = source_of(p, in, kernel + p->kernel_start);
+    tn_gemm_blocks blocks = blocks_of(&s, out);
+    tn_gemm_blocks_run(&blocks, pool, workspace);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of random shapes, orders of dimensions and types against the definition in conv.h.
+ * Values are small integers, so every sum is exact and every way to compute it must give it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cpu_features.h"
+#include "kernels/conv.h"
+
+static uint64_t seed = 1;
+static int64_t random_below(int64_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((seed >> 33) % (uint64_t)n);
+}
+
+static tn_thread_pool *pool;
+
+/* --- values: complex numbers with small whole parts --- */
+
+typedef struct {
+    int64_t re, im;
+} value;
+
+static void put(tn_element_type t, void *x, value v)
+{
+    switch ((int)t) {
+    case TN_F32: *(float *)x = (float)v.re; return;
+    case TN_F64: *(double *)x = (double)v.re; return;
+    case TN_I32:
+    case TN_U32: *(uint32_t *)x = (uint32_t)v.re; return;
+    case TN_I64:
+    case TN_U64: *(uint64_t *)x = (uint64_t)v.re; return;
+    case TN_C64: memcpy(x, (float[]){(float)v.re, (float)v.im}, 8); return;
+    case TN_C128: memcpy(x, (double[]){(double)v.re, (double)v.im}, 16); return;
+    }
+    fail_msg("type %d", t);
+}
+
+/* --- one problem --- */
+
+typedef struct {
+    tn_conv c;
+    value *in, *kernel; /* values at the elements' offsets */
+    char *in_data, *kernel_data, *out_data, *expected;
+    size_t in_count, kernel_count, out_count;
+} problem;
+
+/* Orders of dimensions in memory. */
+typedef enum { FIRST, RANDOM, LAST } layout; /* features before positions, anyhow, after them */
+
+/* Strides of dense dimensions: group, two others and positions; `moved` of the others stays before
+ * positions. */
+static size_t make_strides(int n, const int64_t *sizes, int64_t *const *strides, layout how,
+                           int moved)
+{
+    int order[24];
+    for (int i = 0; i < n; i++) order[i] = i;
+    for (int i = n - 1; i > 0 && how == RANDOM; i--) {
+        int j = (int)random_below(i + 1), x = order[i];
+        order[i] = order[j], order[j] = x;
+    }
+    if (how == LAST) {
+        int at = 0;
+        if (moved >= 0) order[at++] = moved;
+        for (int i = 3; i < n; i++) order[at++] = i;
+        if (moved < 0)
+            order[at++] = 1; /* a kernel: positions, input features, groups, output features */
+        order[at++] = 0;
+        order[at++] = 2;
+    }
+    int64_t step = 1;
+    for (int i = n - 1; i >= 0; i--) {
+        *strides[order[i]] = step;
+        step *= sizes[order[i]];
+    }
+    return (size_t)step;
+}
+
+static value *random_values(tn_element_type t, size_t n, char **data)
+{
+    size_t size = tn_element_type_bytes(t);
+    value *v = malloc(n * sizeof *v + 1);
+    *data = malloc(n * size + 1);
+    for (size_t i = 0; i < n; i++) {
+        v[i] = (value){random_below(9) - 4, tn_is_complex(t) ? random_below(9) - 4 : 0};
+        put(t, *data + i * size, v[i]);
+    }
+    return v;
+}
+
+static void fill_expected(problem *p)
+{
+    const tn_conv *c = &p->c;
+    size_t size = tn_element_type_bytes(c->type);
+    int64_t outputs = c->groups * c->batch * c->out_features, taps = c->in_features;
+    for (int d = 0; d < c->rank; d++)
+        outputs *= c->axes[d].out_size, taps *= c->axes[d].kernel_size;
+    for (int64_t o = 0; o < outputs; o++) {
+        int64_t rest = o, at[TN_CONV_MAX_SPATIAL], out = 0;
+        for (int d = c->rank - 1; d >= 0; d--) {
+            at[d] = rest % c->axes[d].out_size, rest /= c->axes[d].out_size;
+            out += at[d] * c->axes[d].out_stride;
+        }
+        int64_t f = rest % c->out_features, n = rest / c->out_features % c->batch,
+                g = rest / c->out_features / c->batch;
+        out += f * c->out_feature + n * c->out_batch + g * c->out_group;
+        value sum = {0, 0};
+        for (int64_t k = 0; k < taps; k++) {
+            int64_t left = k, x = g * c->in_group + n * c->in_batch,
+                    y = g * c->kernel_group + f * c->kernel_out_feature;
+            bool inside = true;
+            for (int d = 0; d < c->rank; d++) {
+                const tn_conv_axis *a = &c->axes[d];
+                int64_t tap = left % a->kernel_size,
+                        place = at[d] * a->stride + tap * a->kernel_dilation - a->pad_low;
+                left /= a->kernel_size;
+                inside &= place >= 0 && place % a->in_dilation == 0 &&
+                          place / a->in_dilation < a->in_size;
+                x += place / a->in_dilation * a->in_stride;
+                y += (a->reversed ? a->kernel_size - 1 - tap : tap) * a->kernel_stride;
+            }
+            if (!inside) continue;
+            value v = p->in[x + left * c->in_feature],
+                  w = p->kernel[y + left * c->kernel_in_feature];
+            sum.re += v.re * w.re - v.im * w.im;
+            sum.im += v.re * w.im + v.im * w.re;
+        }
+        put(c->type, p->expected + (size_t)out * size, sum);
+    }
+}
+
+static int64_t dilated(int64_t size, int64_t dilation)
+{
+    return size ? (size - 1) * dilation + 1 : 0;
+}
+
+static void make_problem(problem *p, tn_conv c, layout how)
+{
+    int64_t sizes[24] = {c.groups, c.batch, c.in_features}, *strides[24];
+    p->c = c;
+    strides[0] = &p->c.in_group, strides[1] = &p->c.in_batch, strides[2] = &p->c.in_feature;
+    for (int d = 0; d < c.rank; d++)
+        sizes[3 + d] = c.axes[d].in_size, strides[3 + d] = &p->c.axes[d].in_stride;
+    p->in_count = make_strides(3 + c.rank, sizes, strides, how, 1);
+    sizes[1] = c.in_features, sizes[2] = c.out_features;
+    strides[0] = &p->c.kernel_group, strides[1] = &p->c.kernel_in_feature,
+    strides[2] = &p->c.kernel_out_feature;
+    for (int d = 0; d < c.rank; d++)
+        sizes[3 + d] = c.axes[d].kernel_size, strides[3 + d] = &p->c.axes[d].kernel_stride;
+    p->kernel_count = make_strides(3 + c.rank, sizes, strides, how, -1);
+    sizes[1] = c.batch;
+    strides[0] = &p->c.out_group, strides[1] = &p->c.out_batch, strides[2] = &p->c.out_feature;
+    for (int d = 0; d < c.rank; d++)
+        sizes[3 + d] = c.axes[d].out_size, strides[3 + d] = &p->c.axes[d].out_stride;
+    p->out_count = make_strides(3 + c.rank, sizes, strides, how, 1);
+    p->in = random_values(c.type, p->in_count, &p->in_data);
+    p->kernel = random_values(c.type, p->kernel_count, &p->kernel_data);
+    size_t bytes = p->out_count * tn_element_type_bytes(c.type);
+    p->expected = malloc(bytes + 1);
+    fill_expected(p);
+}
+
+static void check_run(const problem *p, tn_thread_pool *on, bool with_memory)
+{
+    size_t bytes = p->out_count * tn_element_type_bytes(p->c.type),
+           size = tn_conv_workspace(&p->c, on);
+    char *out = malloc(bytes + 1);
+    memset(out, 0x7b, bytes + 1);
+    void *memory = with_memory ? aligned_alloc(64, (size + 64) / 64 * 64) : NULL;
+    assert_true(tn_conv_fits(&p->c));
+    tn_conv_run(&p->c, p->in_data, p->kernel_data, out, on, memory);
+    size_t step = p->c.type == TN_F64 || p->c.type == TN_C128 ? 8 : 4;
+    for (size_t i = 0; i < bytes; i += step) {
+        bool same = !memcmp(out + i, p->expected + i, step);
+        if (!same && p->c.type >= TN_F16) { /* -0 is 0 */
+            double x = step == 8 ? *(double *)(out + i) : *(float *)(out + i),
+                   y = step == 8 ? *(double *)(p->expected + i) : *(float *)(p->expected + i);
+            same = x == y;
+        }
+        if (!same) fail_msg("element at byte %zu of %zu differs", i, bytes);
+    }
+    assert_int_equal(out[bytes], 0x7b);
+    free(memory);
+    free(out);
+}
+
+static void check_problem(tn_conv c, layout how)
+{
+    problem p;
+    make_problem(&p, c, how);
+    check_run(&p, NULL, true);
+    check_run(&p, pool, true);
+    if (p.out_count < 500) check_run(&p, pool, false);
+    free(p.in), free(p.kernel), free(p.in_data), free(p.kernel_data), free(p.expected);
+}
+
+/* The output size that padding `high` gives, or 0. */
+static int64_t output_size(const tn_conv_axis *a, int64_t high)
+{
+    int64_t room = dilated(a->in_size, a->in_dilation) + a->pad_low + high,
+            window = dilated(a->kernel_size, a->kernel_dilation);
+    return room < window || !a->kernel_size ? 0 : (room - window) / a->stride + 1;
+}
+
+/* --- tests --- */
+
+static const tn_element_type types[] = {TN_F32, TN_F64, TN_I32, TN_U32,
+                                        TN_I64, TN_U64, TN_C64, TN_C128};
+
+static void any_shape_order_and_type(void **state)
+{
+    for (int round = 0; round < 1000; round++) {
+        tn_conv c = {.type = types[random_below(8)],
+                     .groups = 1 + random_below(3) * random_below(2),
+                     .batch = 1 + random_below(3),
+                     .in_features = 1 + random_below(round % 3 ? 3 : 20),
+                     .out_features = 1 + random_below(round % 5 ? 5 : 70),
+                     .rank = (int)random_below(4)};
+        for (int d = 0; d < c.rank; d++) {
+            tn_conv_axis *a = &c.axes[d];
+            *a = (tn_conv_axis){.in_size = 1 + random_below(c.rank == 1 ? 40 : 9),
+                                .kernel_size = 1 + random_below(4),
+                                .stride = 1 + random_below(3),
+                                .pad_low = random_below(6) - 2,
+                                .in_dilation = random_below(3) ? 1 : 1 + random_below(4),
+                                .kernel_dilation = random_below(3) ? 1 : 1 + random_below(3),
+                                .reversed = random_below(4) == 0};
+            a->out_size = output_size(a, random_below(6) - 2);
+        }
+        check_problem(c, (layout)random_below(3));
+    }
+}
+
+static tn_conv_axis axis(int64_t in, int64_t kernel, int64_t stride, int64_t pad)
+{
+    tn_conv_axis a = {.in_size = in,
+                      .kernel_size = kernel,
+                      .stride = stride,
+                      .pad_low = pad,
+                      .in_dilation = 1,
+                      .kernel_dilation = 1};
+    a.out_size = output_size(&a, pad);
+    return a;
+}
+
+/* Sizes of real networks, small: each prefers another way. */
+static void shapes_of_networks(void **state)
+{
+    for (int t = 0; t < 8; t += 3) {
+        tn_conv c = {.type = types[t],
+                     .groups = 1,
+                     .batch = 2,
+                     .in_features = 24,
+                     .out_features = 40,
+                     .rank = 2};
+        c.axes[0] = c.axes[1] = axis(14, 3, 1, 1);
+        check_problem(c, LAST);
+        check_problem(c, FIRST);
+        c.axes[0] = c.axes[1] = axis(15, 3, 2, 1);
+        check_problem(c, LAST);
+        c.axes[0] = c.axes[1] = axis(9, 1, 1, 0);
+        check_problem(c, LAST);
+        c.in_features = 3; /* a first layer */
+        c.axes[0] = c.axes[1] = axis(30, 7, 2, 3);
+        check_problem(c, LAST);
+        c.in_features = 2, c.batch = 20, c.out_features = 33; /* the gradient of a kernel */
+        c.axes[0] = c.axes[1] = axis(16, 14, 1, 0);
+        check_problem(c, RANDOM);
+        c.in_features = 2, c.batch = 1; /* tall windows */
+        c.axes[0] = axis(40, 37, 1, 0), c.axes[1] = axis(14, 2, 1, 1);
+        check_problem(c, LAST);
+        c.in_features = 10, c.batch = 1,
+        c.out_features = 17; /* the gradient of an input, stride 2 */
+        c.axes[0] = c.axes[1] = axis(9, 3, 1, 1);
+        c.axes[0].in_dilation = c.axes[1].in_dilation = 2;
+        c.axes[0].out_size = c.axes[1].out_size = 18;
+        c.axes[0].reversed = c.axes[1].reversed = true;
+        check_problem(c, LAST);
+    }
+}
+
+static void depthwise_and_grouped(void **state)
+{
+    for (int t = 0; t < 8; t++)
+        for (int64_t groups = 1; groups < 80; groups = groups * 2 + 1) {
+            tn_conv c = {.type = types[t],
+                         .groups = groups,
+                         .batch = 2,
+                         .in_features = 1,
+                         .out_features = 1,
+                         .rank = 2};
+            c.axes[0] = c.axes[1] = axis(8, 3, 1 + t % 2, 1);
+            check_problem(c, LAST);
+            check_problem(c, RANDOM);
+            c.in_features = 3, c.out_features = 2;
+            check_problem(c, RANDOM);
+        }
+}
+
+/* More terms than fit a panel, so the kernel is done in blocks. */
+static void a_kernel_larger_than_the_cache(void **state)
+{
+    tn_conv c = {
+        .type = TN_F32, .groups = 1, .batch = 3, .in_features = 40, .out_features = 4, .rank = 2};
+    c.axes[0] = c.axes[1] = axis(24, 22, 1, 0);
+    check_problem(c, LAST);
+    c.axes[0].pad_low = 1, c.axes[0].out_size = 4;
+    check_problem(c, RANDOM);
+}
+
+static void empty_sizes(void **state)
+{
+    tn_conv c = {
+        .type = TN_F32, .groups = 1, .batch = 1, .in_features = 0, .out_features = 2, .rank = 1};
+    c.axes[0] = axis(4, 2, 1, 0);
+    check_problem(c, LAST);
+    c.in_features = 2;
+    c.axes[0] = axis(0, 2, 1, 3);
+    assert_int_equal(c.axes[0].out_size, 5);
+    check_problem(c, LAST);
+    c.axes[0] = axis(4, 0, 1, 0);
+    c.axes[0].out_size = 3;
+    check_problem(c, LAST);
+    c.batch = 0;
+    check_problem(c, LAST);
+    assert_int_equal(tn_conv_workspace(&c, pool), 0);
+}
+
+static void absurd_sizes_do_not_fit(void **state)
+{
+    tn_conv c = {
+        .type = TN_F32, .groups = 1, .batch = 1, .in_features = 1, .out_features = 1, .rank = 1};
+    c.axes[0] = axis(4, 2, 1, 0);
+    assert_true(tn_conv_fits(&c));
+    c.axes[0].pad_low = INT64_MIN;
+    assert_false(tn_conv_fits(&c));
+    c.axes[0].pad_low = 0, c.axes[0].kernel_dilation = INT64_MAX;
+    assert_false(tn_conv_fits(&c));
+    assert_false(tn_conv_supports(TN_BF16));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_shape_order_and_type),
+        cmocka_unit_test(shapes_of_networks),
+        cmocka_unit_test(depthwise_and_grouped),
+        cmocka_unit_test(a_kernel_larger_than_the_cache),
+        cmocka_unit_test(empty_sizes),
+        cmocka_unit_test(absurd_sizes_do_not_fit),
+    };
+    if (argc == 1) { /* what is known of the CPU is kept for a process, so each set needs its own */
+        static char *const sets[] = {"baseline", "avx2", "avx512"};
+        for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+            tn_isa isa;
+            if (!tn_isa_from_name(sets[i], &isa) || !tn_cpu_has(isa)) continue;
+            pid_t child = fork();
+            if (!child) {
+                setenv("TN_ISA", sets[i], 1);
+                execl("/proc/self/exe", argv[0], sets[i], (char *)NULL);
+                _exit(127);
+            }
+            int status = 1;
+            waitpid(child, &status, 0);
+            if (status) return fprintf(stderr, "failed with TN_ISA=%s\n", sets[i]), 1;
+        }
+        return 0;
+    }
+    tn_status *s = tn_thread_pool_create(3, &pool);
+    if (s) return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    tn_thread_pool_destroy(pool);
+    return failed;
+}
