@@ -19,7 +19,7 @@ typedef struct {
     bool gated; /* each run waits for a post of `gate` */
     bool fails; /* each run returns an error */
     sem_t gate;
-    const void *context; /* of the last run */
+    _Atomic(const void *) context; /* of the last run */
 } program;
 
 __attribute__((unused)) static const tn_type *program_type(void)

@@ -18,6 +18,18 @@
 #include "runtime/execute_internal.h"
 #include "runtime/runtime.h"
 
+/* TSan refuses threads in a forked child. */
+#if defined(__SANITIZE_THREAD__)
+#define NO_THREADS_AFTER_FORK 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NO_THREADS_AFTER_FORK 1
+#endif
+#endif
+#ifndef NO_THREADS_AFTER_FORK
+#define NO_THREADS_AFTER_FORK 0
+#endif
+
 #define ON_EACH(test)                                                                              \
     {#test " (cpu)", test, NULL, NULL, "cpu"}, {#test " (sim)", test, NULL, NULL, "sim"}
 #define ON(driver, test) {#test " (" driver ")", test, NULL, NULL, driver}
