@@ -308,7 +308,7 @@ tn_status *tn_eval_dot_general(const tn_op *op, const tn_eval_context *ctx,
     numbers d = numbers_of(op, &last);
     if (tn_is_empty(results[0].type)) return NULL;
     tn_product_tensors t;
-    TN_TRY(tn_product_begin(op, ctx, operands, results, &t));
+    TN_TRY(tn_product_begin(op, ctx, operands, results, false, &t));
     if (tn_is_empty(t.lhs.type)) { /* sums of nothing */
         memset(t.out.data, 0, tn_type_bytes(t.out.type));
     } else {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/product.h"
 
+#include "kernels/conv.h"
 #include "kernels/gemm.h"
 #include "ops/access.h"
 #include "ops/infer.h"
@@ -37,16 +38,18 @@ const tn_type *tn_product_type(const tn_op *op, tn_arena *a, uint32_t rank, cons
     return quantized;
 }
 
-/* What to compute in when the kernels don't know the combination. */
-static tn_element_type computed_in(tn_element_type x, tn_element_type y, tn_element_type z)
-{
-    if (tn_is_complex(z)) return x == TN_C128 || y == TN_C128 || z == TN_C128 ? TN_C128 : TN_C64;
-    return x == TN_F64 || y == TN_F64 || z == TN_F64 ? TN_F64 : TN_F32;
-}
-
 static bool is_integral(tn_element_type e)
 {
     return tn_is_integer(e) || e == TN_I1;
+}
+
+/* One type to compute in. Integers are summed in 32 bits at least and wrap to what is asked for. */
+static tn_element_type computed_in(tn_element_type x, tn_element_type y, tn_element_type z)
+{
+    if (tn_is_complex(z)) return x == TN_C128 || y == TN_C128 || z == TN_C128 ? TN_C128 : TN_C64;
+    if (is_integral(x) && is_integral(y) && is_integral(z))
+        return tn_element_type_bits(z) > 32 ? TN_I64 : TN_I32;
+    return x == TN_F64 || y == TN_F64 || z == TN_F64 ? TN_F64 : TN_F32;
 }
 
 static tn_status *reserve(const tn_op *op, const tn_eval_context *ctx, const tn_type *like,
@@ -79,19 +82,16 @@ static tn_status *operand_as(const tn_op *op, const tn_eval_context *ctx, const 
 }
 
 tn_status *tn_product_begin(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
-                            const tn_tensor *results, tn_product_tensors *out)
+                            const tn_tensor *results, bool one_type, tn_product_tensors *out)
 {
     const tn_type *x = operands[0].type, *y = operands[1].type, *z = results[0].type;
     if (x->quantization || y->quantization || z->quantization)
         return TN_OP_ERROR(UNIMPLEMENTED, op, "products of quantized tensors");
     tn_element_type p = x->element, q = y->element, r = z->element;
+    bool known = one_type ? p == q && q == r && tn_conv_supports(r) : tn_gemm_supports(p, q, r);
+    if (!known) p = q = r = computed_in(p, q, r);
     out->out = results[0];
-    if (!tn_gemm_supports(p, q, r)) {
-        p = q = r = computed_in(p, q, r);
-        /* Floats that give integers: the sum is rounded, not its terms. */
-        if (is_integral(z->element) && is_integral(x->element)) p = q = r = z->element;
-        if (r != z->element) TN_TRY(reserve(op, ctx, z, r, &out->types[2], &out->out));
-    }
+    if (r != z->element) TN_TRY(reserve(op, ctx, z, r, &out->types[2], &out->out));
     TN_TRY(operand_as(op, ctx, &operands[0], p, &out->types[0], &out->lhs));
     return operand_as(op, ctx, &operands[1], q, &out->types[1], &out->rhs);
 }

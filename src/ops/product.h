@@ -19,9 +19,11 @@ typedef struct {
     tn_type types[3]; /* where they differ from the op's own */
 } tn_product_tensors;
 
-/* Memory is from ctx->scratch. UNIMPLEMENTED for quantized types. */
+/* For dot: any types that tn_gemm_supports. For convolution: one type for all three. Memory is from
+ * ctx->scratch. UNIMPLEMENTED for quantized types. */
 tn_status *tn_product_begin(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
-                            const tn_tensor *results, tn_product_tensors *out) TN_MUST_USE;
+                            const tn_tensor *results, bool one_type,
+                            tn_product_tensors *out) TN_MUST_USE;
 /* Converts t->out to the result, where it isn't there already. */
 tn_status *tn_product_end(const tn_op *op, const tn_eval_context *ctx, const tn_product_tensors *t,
                           tn_tensor *results) TN_MUST_USE;
