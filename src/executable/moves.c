@@ -2,7 +2,7 @@
 #include "executable/program.h"
 
 /* Places are equal or apart, never partly the same, so a place is known by base and offset. */
-static bool same_place(const tn_ref *x, const tn_ref *y)
+static bool same_place(const tn_step_ref *x, const tn_step_ref *y)
 {
     return x->base == y->base && x->offset == y->offset;
 }
@@ -13,14 +13,14 @@ typedef struct {
     uint32_t mask;
 } target_index;
 
-static uint32_t hash(const tn_ref *r)
+static uint32_t hash(const tn_step_ref *r)
 {
     uint64_t h = (r->offset / 64 + r->base * 0x10001ull) * 0x9E3779B97F4A7C15u;
     return (uint32_t)(h >> 32);
 }
 
 /* The move that writes to `place`, or n. */
-static uint32_t writer_of(const target_index *t, const tn_ref *place, uint32_t n)
+static uint32_t writer_of(const target_index *t, const tn_step_ref *place, uint32_t n)
 {
     for (uint32_t i = t->heads[hash(place) & t->mask]; i != n; i = t->links[i])
         if (same_place(&t->moves[i].to, place)) return i;
@@ -66,7 +66,7 @@ static void take_chains(ordering *o)
 }
 
 /* Saves what `first` overwrites; the move that wants it is the last of the cycle. */
-static void take_cycle(ordering *o, uint32_t first, tn_ref spare)
+static void take_cycle(ordering *o, uint32_t first, tn_step_ref spare)
 {
     tn_copy save = {o->moves[first].to, spare, o->moves[first].bytes};
     save.to.type = save.from.type;
@@ -79,7 +79,8 @@ static void take_cycle(ordering *o, uint32_t first, tn_ref spare)
     }
 }
 
-uint32_t tn_order_moves(tn_arena *a, const tn_copy *moves, uint32_t n, tn_ref spare, tn_copy *out)
+uint32_t tn_order_moves(tn_arena *a, const tn_copy *moves, uint32_t n, tn_step_ref spare,
+                        tn_copy *out)
 {
     target_index t = {.moves = moves};
     index_targets(&t, a, n);

@@ -13,7 +13,7 @@ static size_t bytes_copied(const tn_executable *e)
     return bytes;
 }
 
-static bool same_place(const tn_ref *x, const tn_ref *y)
+static bool same_place(const tn_step_ref *x, const tn_step_ref *y)
 {
     return x->base == y->base && x->offset == y->offset;
 }

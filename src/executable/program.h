@@ -15,7 +15,7 @@ typedef struct {
     const tn_type *type;
     uint64_t offset;
     uint32_t base;
-} tn_ref;
+} tn_step_ref;
 
 typedef enum {
     TN_STEP_EVAL,   /* eval(op) on refs: n_operands operands, then n_results results */
@@ -36,7 +36,7 @@ typedef struct {
     uint32_t n_operands, n_results;
     uint32_t target;
     uint32_t n_targets;
-    const tn_ref *refs;
+    const tn_step_ref *refs;
     const tn_op *op;
     union {
         struct {
@@ -80,10 +80,11 @@ void tn_make_steps(const tn_plan *p, tn_executable *e);
  * where they come from are dropped; a cycle is broken through `spare`. Gives the number of pairs
  * left in out (room for 2n). */
 typedef struct {
-    tn_ref from, to;
+    tn_step_ref from, to;
     size_t bytes;
 } tn_copy;
-uint32_t tn_order_moves(tn_arena *a, const tn_copy *moves, uint32_t n, tn_ref spare, tn_copy *out);
+uint32_t tn_order_moves(tn_arena *a, const tn_copy *moves, uint32_t n, tn_step_ref spare,
+                        tn_copy *out);
 
 /* Aliasing of parameters by results, from the attributes of main's arguments: aliases[parameters]
  * is the result or -1. */

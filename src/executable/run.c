@@ -12,7 +12,7 @@ typedef struct {
     tn_eval_context ctx;
 } machine;
 
-static inline void *address(const machine *m, const tn_ref *r)
+static inline void *address(const machine *m, const tn_step_ref *r)
 {
     return (void *)(m->bases[r->base] + r->offset);
 }

@@ -11,26 +11,26 @@ typedef struct {
     size_t spare;      /* bytes for breaking cycles of moves */
 } maker;
 
-static tn_ref ref_to(const tn_plan *p, uint32_t root, const tn_type *type)
+static tn_step_ref ref_to(const tn_plan *p, uint32_t root, const tn_type *type)
 {
-    if (root == TN_NO_ROOT) return (tn_ref){type, 0, TN_BASE_FIXED};
+    if (root == TN_NO_ROOT) return (tn_step_ref){type, 0, TN_BASE_FIXED};
     const tn_class *c = tn_plan_class(p, root);
     uint32_t n_params = p->main->body.n_args;
     switch (c->place) {
-    case TN_PLACE_TEMP: return (tn_ref){type, c->offset, TN_BASE_TEMP};
-    case TN_PLACE_PARAM: return (tn_ref){type, 0, TN_BASE_FIRST_PARAM + c->index};
-    case TN_PLACE_RESULT: return (tn_ref){type, 0, TN_BASE_FIRST_PARAM + n_params + c->index};
+    case TN_PLACE_TEMP: return (tn_step_ref){type, c->offset, TN_BASE_TEMP};
+    case TN_PLACE_PARAM: return (tn_step_ref){type, 0, TN_BASE_FIRST_PARAM + c->index};
+    case TN_PLACE_RESULT: return (tn_step_ref){type, 0, TN_BASE_FIRST_PARAM + n_params + c->index};
     case TN_PLACE_FIXED: break;
     }
-    return (tn_ref){type, (uintptr_t)c->address, TN_BASE_FIXED};
+    return (tn_step_ref){type, (uintptr_t)c->address, TN_BASE_FIXED};
 }
 
-static tn_ref ref_of(const tn_plan *p, const tn_value *v)
+static tn_step_ref ref_of(const tn_plan *p, const tn_value *v)
 {
     return ref_to(p, tn_plan_root(p, v), v->type);
 }
 
-static const tn_ref *one_ref(maker *m, tn_ref r)
+static const tn_step_ref *one_ref(maker *m, tn_step_ref r)
 {
     return tn_dup(m->plan->arena, &r, sizeof r);
 }
@@ -53,7 +53,8 @@ static void add_op(maker *m, const tn_item *item)
     }
     uint32_t n = op->n_operands;
     for (uint32_t i = 0; i < op->n_regions; i++) n += item->bodies[i]->n_captures;
-    tn_ref *refs = TN_NEW_ARRAY(m->plan->arena, tn_ref, (size_t)n + op->n_results), *r = refs;
+    tn_step_ref *refs = TN_NEW_ARRAY(m->plan->arena, tn_step_ref, (size_t)n + op->n_results),
+                *r = refs;
     for (uint32_t i = 0; i < op->n_operands; i++) *r++ = ref_of(m->plan, op->operands[i]);
     for (uint32_t i = 0; i < op->n_regions; i++)
         for (uint32_t j = 0; j < item->bodies[i]->n_captures; j++)
@@ -80,17 +81,17 @@ static void add_moves(maker *m, const tn_item *item)
         moves[i].to = ref_to(p, move->to, move->from->type);
         moves[i].bytes = p->roots[move->to].bytes;
     }
-    tn_ref spare = {NULL, p->temp_bytes, TN_BASE_TEMP};
+    tn_step_ref spare = {NULL, p->temp_bytes, TN_BASE_TEMP};
     uint32_t n = tn_order_moves(p->arena, moves, item->n, spare, ordered);
     for (uint32_t i = 0; i < n; i++) {
         const tn_copy *c = &ordered[i];
         bool saves = c->to.base == TN_BASE_TEMP && c->to.offset == p->temp_bytes;
         if (saves && c->bytes > m->spare) m->spare = c->bytes;
-        add_step(m,
-                 (tn_step){.kind = TN_STEP_COPY,
-                           .op = item->op,
-                           .refs = tn_dup(p->arena, (tn_ref[]){c->from, c->to}, 2 * sizeof(tn_ref)),
-                           .bytes = c->bytes});
+        add_step(m, (tn_step){.kind = TN_STEP_COPY,
+                              .op = item->op,
+                              .refs = tn_dup(p->arena, (tn_step_ref[]){c->from, c->to},
+                                             2 * sizeof(tn_step_ref)),
+                              .bytes = c->bytes});
     }
 }
 

@@ -9,7 +9,7 @@
 
 typedef struct {
     PJRT_Executable *e;
-    const void *sharding; /* the one that all values have */
+    const void *sharding; /* all values have it: programs of several parts are not compiled yet */
     size_t sharding_size;
 } maker;
 
@@ -23,30 +23,9 @@ static tn_pjrt_list list_of(tn_arena *a, size_t n)
     return (tn_pjrt_list){array_of(a, n, sizeof(char *)), array_of(a, n, sizeof(size_t))};
 }
 
-/* Whether a sharding gives devices different parts. */
-static bool divides(const tn_attr *sharding)
+static tn_status *check_layout(const tn_executable_value *v, const char *role, size_t i,
+                               tn_arena *a)
 {
-    if (!sharding) return false;
-    if (sharding->kind == TN_ATTR_KIND_STRING)
-        return strcmp(sharding->string.data, "{replicated}") && sharding->string.size > 0;
-    if (sharding->kind != TN_ATTR_KIND_LIST || sharding->list.n < 2) return true;
-    const tn_attr *dims = sharding->list.items[1];
-    for (uint32_t i = 0; dims->kind == TN_ATTR_KIND_LIST && i < dims->list.n; i++) {
-        const tn_attr *dim = dims->list.items[i];
-        if (dim->kind != TN_ATTR_KIND_LIST || dim->list.n < 1) return true;
-        const tn_attr *axes = dim->list.items[0];
-        if (axes->kind != TN_ATTR_KIND_LIST || axes->list.n > 0) return true;
-    }
-    return false;
-}
-
-static tn_status *check(const tn_executable_info *info, const tn_executable_value *v,
-                        const char *role, size_t i, tn_arena *a)
-{
-    if (info->num_partitions > 1 && divides(v->sharding))
-        return TN_ERROR(UNIMPLEMENTED,
-                        "%s %zu is divided among devices: partitioning is not implemented", role,
-                        i);
     const char *mode = v->layout_mode;
     if (!mode || !strcmp(mode, "default") || !strcmp(mode, "auto")) return NULL;
     const char *ours = tn_pjrt_layout_text(tn_pjrt_layout_make(a, v->type->rank));
@@ -65,7 +44,7 @@ static tn_status *fill_values(const maker *m, const char *role, const tn_executa
                             .shardings = list_of(a, n),
                             .layouts = array_of(a, n, sizeof(PJRT_Layouts_MemoryLayout *))};
     for (size_t i = 0; i < n; i++) {
-        TN_TRY(check(m->e->info, &values[i], role, i, a));
+        TN_TRY(check_layout(&values[i], role, i, a));
         out->memory_kinds.data[i] = values[i].memory_kind;
         out->memory_kinds.sizes[i] = strlen(values[i].memory_kind);
         out->shardings.data[i] = m->sharding;

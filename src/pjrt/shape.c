@@ -44,6 +44,8 @@ tn_status *tn_pjrt_take_shape(PJRT_Buffer_Type element, const int64_t *dims, siz
     if (n_dims > INT32_MAX || (n_dims > 0 && !dims))
         return TN_ERROR(INVALID_ARGUMENT, "an array of %zu dimensions at %p", n_dims,
                         (const void *)dims);
+    if (e == TN_TOKEN && n_dims > 0)
+        return TN_ERROR(INVALID_ARGUMENT, "a token with %zu dimensions", n_dims);
     for (size_t i = 0; i < n_dims; i++)
         if (dims[i] < 0) return TN_ERROR(INVALID_ARGUMENT, "dimension %zu is %" PRId64, i, dims[i]);
 

@@ -13,22 +13,24 @@ static const uint8_t primitive_types[TN_ELEMENT_TYPE_COUNT] = {
     [TN_I4] = 21,         [TN_U4] = 22,         [TN_F8E4M3B11FNUZ] = 23,
     [TN_F8E5M2FNUZ] = 24, [TN_F8E4M3FNUZ] = 25, [TN_I2] = 26,
     [TN_U2] = 27,         [TN_F8E4M3] = 28,     [TN_F8E3M4] = 29,
-    [TN_F4E2M1FN] = 32,   [TN_F8E8M0FNU] = 33,
+    [TN_F4E2M1FN] = 32,   [TN_F8E8M0FNU] = 33,  [TN_F6E3M2FN] = 35,
+    [TN_F6E2M3FN] = 36,
 };
 
 tn_status *tn_pjrt_shape_proto(const tn_type *type, void **data, size_t *size)
 {
-    const uint8_t primitive = primitive_types[type->element];
-    if (!primitive)
-        return TN_ERROR(UNIMPLEMENTED, "the number of %s in xla's shapes is not known",
-                        tn_element_type_text(type->element));
     tn_proto_writer w = {0};
-    tn_proto_put_int64(&w, 2, primitive);                  /* element_type */
-    tn_proto_put_packed(&w, 3, type->dims, type->rank);    /* dimensions */
-    size_t layout = tn_proto_begin(&w, 5);                 /* layout */
-    size_t order = type->rank ? tn_proto_begin(&w, 1) : 0; /* minor_to_major */
-    for (uint32_t i = type->rank; i-- > 0;) tn_proto_put_varint(&w, i);
-    if (type->rank) tn_proto_end(&w, order);
+    tn_proto_put_int64(&w, 2, primitive_types[type->element]); /* element_type */
+    if (type->element == TN_TOKEN) return tn_proto_finish(&w, data, size);
+
+    tn_proto_put_packed(&w, 3, type->dims, type->rank); /* dimensions */
+    size_t layout = tn_proto_begin(&w, 5);
+    if (type->rank) {
+        size_t order = tn_proto_begin(&w, 1); /* minor_to_major */
+        for (uint32_t i = type->rank; i-- > 0;) tn_proto_put_varint(&w, i);
+        tn_proto_end(&w, order);
+    }
+    tn_proto_put_int64(&w, 16, 1); /* tail_padding_alignment_in_elements */
     tn_proto_end(&w, layout);
     if (type->rank) {
         size_t dynamic = tn_proto_begin(&w, 6); /* is_dynamic_dimension: none is */

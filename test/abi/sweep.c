@@ -100,19 +100,25 @@ static void check_guard(const void *at, size_t size, const char *what)
         if (bytes[i] != 0xa5) FAIL("%s: byte %zu behind %zu was written", what, i - size, size);
 }
 
-typedef PJRT_Error *call(void *args);
+/* Every call of the table under one type. With void, what comes back is no error. */
+#define CALL_error(name)   return api->name(args);
+#define CALL_nothing(name) return api->name(args), NULL;
+#define IN(returns, implemented, name, ...)                                                        \
+    static PJRT_Error *call_PJRT_##name(void *args)                                                \
+    {                                                                                              \
+        CALL_##returns(PJRT_##name)                                                                \
+    }
+#define OUT(returns, implemented, name, ...) IN(returns, implemented, name, )
+#include "src/pjrt/slots.def"
 
-/* With void, what comes back is no error. */
-static PJRT_Error *run(int slot, void (*fn)(void), void *args, size_t ours, bool returns)
+static PJRT_Error *run(int slot, PJRT_Error *(*fn)(void *), void *args, size_t ours)
 {
     char type[128];
     snprintf(type, sizeof type, "%s_Args", slots[slot].name);
     const size_t size = size_at(type, ours);
     if (slots[slot].since > minor) FAIL("%s is not of this minor", slots[slot].name);
     void *at = place(0, args, size);
-    PJRT_Error *e = NULL;
-    if (returns) e = ((call *)fn)(at);
-    else ((void (*)(void *))fn)(at);
+    PJRT_Error *e = fn(at);
     check_guard(at, size, type);
     CHECK(*(size_t *)at == size);
     memcpy(args, at, size);
@@ -121,24 +127,20 @@ static PJRT_Error *run(int slot, void (*fn)(void), void *args, size_t ours, bool
 }
 
 #define ARGS(name, var, ...) PJRT_##name##_Args var = {.struct_size = sizeof var, __VA_ARGS__}
-#define RUN(name, var)                                                                             \
-    run(SLOT_PJRT_##name, (void (*)(void))api->PJRT_##name, &var, PJRT_##name##_Args_STRUCT_SIZE,  \
-        true)
-#define OK(name, var) check_ok(__LINE__, "PJRT_" #name, RUN(name, var))
-#define HAS(name)     (slots[SLOT_PJRT_##name].since <= minor)
+#define RUN(name, var)       run(SLOT_PJRT_##name, call_PJRT_##name, &var, PJRT_##name##_Args_STRUCT_SIZE)
+#define OK(name, var)        check_ok(__LINE__, "PJRT_" #name, RUN(name, var))
+#define HAS(name)            (slots[SLOT_PJRT_##name].since <= minor)
 
 static void end_error(PJRT_Error *e)
 {
-    PJRT_Error_Destroy_Args d = {.error = e};
-    run(SLOT_PJRT_Error_Destroy, (void (*)(void))api->PJRT_Error_Destroy, &d,
-        PJRT_Error_Destroy_Args_STRUCT_SIZE, false);
+    ARGS(Error_Destroy, d, .error = e);
+    CHECK(!RUN(Error_Destroy, d));
 }
 
 static PJRT_Error_Message_Args message_of(PJRT_Error *e)
 {
-    PJRT_Error_Message_Args m = {.error = e};
-    run(SLOT_PJRT_Error_Message, (void (*)(void))api->PJRT_Error_Message, &m,
-        PJRT_Error_Message_Args_STRUCT_SIZE, false);
+    ARGS(Error_Message, m, .error = e);
+    CHECK(!RUN(Error_Message, m));
     return m;
 }
 
@@ -404,7 +406,7 @@ static void ask_topology(void)
              .dims = dims, .num_dims = 2, .element_type = PJRT_Buffer_Type_F32);
         OK(TopologyDescription_MakeCanonicalShapeForMemorySpace, shape);
         static const char want[] =
-            "\x10\x0b\x1a\x02\x02\x03\x2a\x04\x0a\x02\x01\x00\x32\x02\x00\x00";
+            "\x10\x0b\x1a\x02\x02\x03\x2a\x07\x0a\x02\x01\x00\x80\x01\x01\x32\x02\x00\x00";
         CHECK(shape.serialized_shape_size == sizeof want - 1 &&
               !memcmp(shape.serialized_shape, want, sizeof want - 1));
         shape.serialized_shape_deleter(shape.serialized_shape);
