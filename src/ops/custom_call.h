@@ -15,6 +15,11 @@ typedef struct {
 /* The built-in target of that name, or NULL. */
 const tn_custom_call_target *tn_custom_call_find(const char *name);
 
+/* The targets lapack_*_ffi, see ops/lapack.c. */
+tn_status *tn_infer_lapack(const tn_op *op, tn_arena *a, const tn_type **out);
+tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
+                          tn_tensor *results);
+
 /* Handlers from outside. Functions may be called from any thread. */
 typedef struct {
     /* Called when the program is compiled. NULL: there is a handler for this op; NOT_FOUND: there

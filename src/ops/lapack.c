@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/lapack.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread_pool.h"
+#include "ops/custom_call.h"
+#include "ops/infer.h"
+
+/* --- names and signatures --- */
+
+/* "lapack_spotrf_ffi": its family, element type and routine ("spotrf"). */
+static const tn_lapack_family *parse(const char *target, tn_element_type *e, char routine[16])
+{
+    static const char prefix[] = "lapack_", suffix[] = "_ffi";
+    size_t n = strlen(target);
+    if (n < sizeof prefix + sizeof suffix || strcmp(target + n - (sizeof suffix - 1), suffix))
+        return NULL;
+    const char *name = target + sizeof prefix - 1;
+    size_t length = n - (sizeof prefix - 1) - (sizeof suffix - 1);
+    if (length > 15) return NULL;
+    snprintf(routine, 16, "%.*s", (int)length, name);
+    *e = *name == 's'   ? TN_F32
+         : *name == 'd' ? TN_F64
+         : *name == 'c' ? TN_C64
+         : *name == 'z' ? TN_C128
+                        : TN_INVALID;
+    for (const tn_lapack_family *f = tn_lapack_families; f->name; f++)
+        if (*e != TN_INVALID && !strcmp(f->name, routine + 1)) return f;
+    return NULL;
+}
+
+static tn_element_type letter_type(char letter, tn_element_type e)
+{
+    bool single = e == TN_F32 || e == TN_C64;
+    switch (letter) {
+    case 'R': return tn_real_type(e);
+    case 'C': return single ? TN_C64 : TN_C128;
+    case 'I': return TN_I32;
+    default: return e;
+    }
+}
+
+/* Sizes of the dimensions by letter; -1: not seen yet. */
+typedef struct {
+    int64_t of[128];
+} dims;
+
+static int64_t size_of(dims *d, char letter, int64_t seen)
+{
+    int64_t m = d->of['m'], n = d->of['n'];
+    if (letter == 'k') return m < n ? m : n;
+    if (letter == 'e') return n > 0 ? n - 1 : 0;
+    if (d->of[(int)letter] < 0) d->of[(int)letter] = seen;
+    return d->of[(int)letter];
+}
+
+/* One operand or result against its part of the signature; `batch` leading dimensions are those of
+ * the first operand. */
+static tn_status *check_value(const tn_op *op, const char *what, uint32_t i, const tn_type *t,
+                              tn_element_type e, const char *text, uint32_t core,
+                              const tn_type *first, uint32_t batch, dims *d)
+{
+    if (t->kind != TN_TYPE_TENSOR || t->element != letter_type(text[0], e) ||
+        t->rank != batch + core)
+        return TN_OP_ERROR(INVALID_ARGUMENT, op, "%s %u should be of %s and rank %u and is %s",
+                           what, i, tn_element_type_text(letter_type(text[0], e)), batch + core,
+                           TN_TYPE_IN_MESSAGE(t));
+    for (uint32_t j = 0; j < batch + core; j++) {
+        int64_t want = j < batch ? first->dims[j] : size_of(d, text[1 + j - batch], t->dims[j]);
+        if (t->dims[j] != want || t->dims[j] > INT_MAX)
+            return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                               "dimension %u of %s %u should be %" PRId64 " and is %" PRId64, j,
+                               what, i, want, t->dims[j]);
+    }
+    return NULL;
+}
+
+/* Rank of the first operand beyond its batch dimensions. */
+static uint32_t core_rank(const char *text)
+{
+    uint32_t n = 0;
+    while (text[1 + n] && text[1 + n] != ',' && text[1 + n] != '>') n++;
+    return n;
+}
+
+static tn_status *check_signature(const tn_op *op, const char *signature, tn_element_type e,
+                                  dims *d)
+{
+    memset(d, 0xff, sizeof *d);
+    uint32_t i = 0, first_core = core_rank(signature);
+    bool results = false;
+    const tn_type *first = op->n_operands ? tn_operand_type(op, 0) : NULL;
+    if (!first || first->rank < first_core)
+        return TN_OP_ERROR(INVALID_ARGUMENT, op, "operand 0 should have at least %u dimensions",
+                           first_core);
+    uint32_t batch = first->rank - first_core;
+    for (const char *text = signature; *text;) {
+        uint32_t core = core_rank(text), n = results ? op->n_results : op->n_operands;
+        if (i >= n)
+            return TN_OP_ERROR(INVALID_ARGUMENT, op, "expected more than %u %s", n,
+                               results ? "results" : "operands");
+        const tn_type *t = results ? tn_result_type(op, i) : tn_operand_type(op, i);
+        TN_TRY(
+            check_value(op, results ? "result" : "operand", i, t, e, text, core, first, batch, d));
+        i++;
+        text += 1 + core;
+        if (*text == '>') {
+            if (i != op->n_operands)
+                return TN_OP_ERROR(INVALID_ARGUMENT, op, "expected %u operands, got %u", i,
+                                   op->n_operands);
+            results = true;
+            i = 0;
+        }
+        if (*text) text++;
+    }
+    if (i != op->n_results)
+        return TN_OP_ERROR(INVALID_ARGUMENT, op, "expected %u results, got %u", i, op->n_results);
+    return NULL;
+}
+
+/* Singular vectors are whole, thin, or not wanted and then of either size. */
+static tn_status *check_vectors(const tn_op *op, const dims *d)
+{
+    int64_t m = d->of['m'], n = d->of['n'], p = d->of['p'], q = d->of['q'], k = m < n ? m : n;
+    if (p < 0 || (p == m && q == n) || (p == k && q == k)) return NULL;
+    return TN_OP_ERROR(
+        INVALID_ARGUMENT, op,
+        "results of %" PRId64 " left and %" PRId64 " right singular vectors fit no mode", p, q);
+}
+
+tn_status *tn_infer_lapack(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    const char *target = tn_op_string(op, TN_ATTR_call_target_name);
+    tn_element_type e;
+    char routine[16];
+    const tn_lapack_family *f = parse(target, &e, routine);
+    const char *signature = !f ? NULL : tn_is_complex(e) ? f->complex : f->real;
+    if (!signature)
+        return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s'", target);
+    dims d;
+    TN_TRY(check_signature(op, signature, e, &d));
+    TN_TRY(check_vectors(op, &d));
+    if (!tn_lapack_find(routine))
+        return TN_OP_ERROR(NOT_FOUND, op,
+                           "target '%s' needs %s of LAPACK, which %s lacks; install scipy or "
+                           "libopenblas.so.0, or name a "
+                           "library in TN_LAPACK",
+                           target, routine, tn_lapack_source());
+    for (uint32_t i = 0; i < op->n_results; i++) out[i] = tn_result_type(op, i);
+    return NULL;
+}
+
+/* --- evaluation: matrix by matrix --- */
+
+typedef struct {
+    const tn_op *op;
+    const tn_lapack_family *family;
+    const tn_tensor *operands;
+    tn_tensor *results;
+    tn_lapack_item item; /* all but its pointers */
+    uint32_t batch;      /* leading dimensions */
+    atomic_bool out_of_memory;
+} job;
+
+static size_t item_bytes(const tn_type *t, uint32_t batch)
+{
+    size_t n = tn_element_type_bytes(t->element);
+    for (uint32_t i = batch; i < t->rank; i++) n *= (size_t)t->dims[i];
+    return n;
+}
+
+/* to[c][r] = from[r][c] */
+static void transpose(const void *from, void *to, int64_t rows, int64_t columns, size_t width)
+{
+#define TRANSPOSE(T)                                                                               \
+    for (int64_t r = 0; r < rows; r++)                                                             \
+        for (int64_t c = 0; c < columns; c++)                                                      \
+    ((T *)to)[c * rows + r] = ((const T *)from)[r * columns + c]
+    typedef struct {
+        uint64_t half[2];
+    } sixteen;
+    switch (width) {
+    case 4: TRANSPOSE(uint32_t); return;
+    case 8: TRANSPOSE(uint64_t); return;
+    default: TRANSPOSE(sixteen); return;
+    }
+#undef TRANSPOSE
+}
+
+static bool is_matrix(const job *j, const tn_type *t)
+{
+    return t->rank == j->batch + 2;
+}
+
+/* Memory for every matrix of one item, in columns: operands, then results. */
+typedef struct {
+    void *in[4], *out[6];
+} columns;
+
+static bool begin_columns(const job *j, columns *w)
+{
+    *w = (columns){0};
+    bool ok = true;
+    for (uint32_t i = 0; i < j->op->n_operands; i++)
+        if (is_matrix(j, j->operands[i].type))
+            ok &= (w->in[i] = malloc(item_bytes(j->operands[i].type, j->batch) + 64)) != NULL;
+    for (uint32_t i = 0; i < j->op->n_results; i++)
+        if (is_matrix(j, j->results[i].type))
+            ok &= (w->out[i] = calloc(1, item_bytes(j->results[i].type, j->batch) + 64)) != NULL;
+    return ok;
+}
+
+static void end_columns(columns *w)
+{
+    for (int i = 0; i < 4; i++) free(w->in[i]);
+    for (int i = 0; i < 6; i++) free(w->out[i]);
+}
+
+static bool run_item(const job *j, columns *w, int64_t index)
+{
+    tn_lapack_item item = j->item;
+    for (uint32_t i = 0; i < j->op->n_operands; i++) {
+        const tn_type *t = j->operands[i].type;
+        const char *data =
+            (const char *)j->operands[i].data + (size_t)index * item_bytes(t, j->batch);
+        item.in[i] = data;
+        if (!w->in[i]) continue;
+        transpose(data, w->in[i], t->dims[j->batch], t->dims[j->batch + 1],
+                  tn_element_type_bytes(t->element));
+        item.in[i] = w->in[i];
+    }
+    for (uint32_t i = 0; i < j->op->n_results; i++) {
+        const tn_type *t = j->results[i].type;
+        size_t bytes = item_bytes(t, j->batch);
+        item.out[i] = w->out[i] ? w->out[i] : (char *)j->results[i].data + (size_t)index * bytes;
+        if (bytes)
+            memset(item.out[i], 0, bytes); /* info of an empty matrix, vectors that no mode fills */
+    }
+    if (!j->family->run(&item)) return false;
+    for (uint32_t i = 0; i < j->op->n_results; i++) {
+        const tn_type *t = j->results[i].type;
+        if (w->out[i])
+            transpose(w->out[i],
+                      (char *)j->results[i].data + (size_t)index * item_bytes(t, j->batch),
+                      t->dims[j->batch + 1], t->dims[j->batch], tn_element_type_bytes(t->element));
+    }
+    return true;
+}
+
+static void run_items(void *ctx, int64_t begin, int64_t end)
+{
+    job *j = ctx;
+    columns w;
+    bool ok = begin_columns(j, &w);
+    for (int64_t i = begin; i < end && ok; i++) ok = run_item(j, &w, i);
+    end_columns(&w);
+    if (!ok) atomic_store(&j->out_of_memory, true);
+}
+
+tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
+                          tn_tensor *results)
+{
+    job j = {.op = op, .operands = operands, .results = results};
+    char routine[16];
+    tn_element_type e;
+    j.family = parse(tn_op_string(op, TN_ATTR_call_target_name), &e, routine);
+    dims d;
+    TN_TRY(check_signature(op, tn_is_complex(e) ? j.family->complex : j.family->real, e, &d));
+    const tn_type *t = operands[0].type;
+    j.batch = t->rank - core_rank(tn_is_complex(e) ? j.family->complex : j.family->real);
+    j.item = (tn_lapack_item){.op = op,
+                              .config = tn_op_extra(op, "mhlo.backend_config"),
+                              .element = e,
+                              .routine = tn_lapack_find(routine),
+                              .m = (int)d.of['m'],
+                              .n = (int)d.of['n'],
+                              .p = (int)d.of['p'],
+                              .q = (int)d.of['q'],
+                              .r = (int)d.of['r'],
+                              .a = (int)d.of['a']};
+    int64_t items = 1;
+    for (uint32_t i = 0; i < j.batch; i++) items *= t->dims[i];
+    double n = (double)(d.of['n'] > d.of['m'] ? d.of['n'] : d.of['m']);
+    tn_parallel_for(ctx->pool, items, 500 + n * n * n, run_items, &j);
+    return j.out_of_memory ? TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "no memory for %s", routine)
+                           : NULL;
+}

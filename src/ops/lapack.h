@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lapack.h - the lapack_*_ffi custom calls of JAX's cpu lowerings.
+ *
+ * A routine works on one matrix of a batch. Matrices come to it and leave it in columns, as LAPACK
+ * wants them; the frame around it transposes. */
+#ifndef TN_OPS_LAPACK_H
+#define TN_OPS_LAPACK_H
+
+#include "kernels/lapack.h"
+#include "ops/ops.h"
+
+/* One item of a batch, and what its routine needs to know. */
+typedef struct {
+    const tn_op *op;
+    const tn_attr *config;   /* mhlo.backend_config */
+    tn_element_type element; /* s, d, c or z */
+    tn_lapack_fn routine;
+    int m, n, p, q, r, a; /* the dims of the signature, see lapack.c */
+    const void *in[4];
+    void *out[6];
+} tn_lapack_item;
+
+/* False: out of memory. Failures of the routine itself go into its info result. */
+typedef bool tn_lapack_run(const tn_lapack_item *i);
+
+/* signature: operands > results, each a type letter and a letter for each dimension.
+ *   types   T the element type, R its real type, C its complex type, I i32
+ *   dims    m n p q r a are free, and equal wherever they stand; k is min(m, n), e is max(n - 1, 0)
+ */
+typedef struct {
+    const char *name;           /* "potrf"; of complex types where that is another name: see real */
+    const char *real, *complex; /* signatures; NULL: the routine is not for these types */
+    tn_lapack_run *run;
+} tn_lapack_family;
+
+extern const tn_lapack_family tn_lapack_families[]; /* ends with a NULL name */
+
+#endif

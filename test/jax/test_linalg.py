@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear algebra, which JAX sends as LAPACK custom calls: each factorisation multiplied out again."""
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+import numpy as np
+import pytest
+from common import COMPLEX, DEV
+
+TYPES = ["float32", "float64", *COMPLEX]
+BATCHES = [(), (3,), (2, 2)]
+
+
+@pytest.fixture(autouse=True)
+def on_device(x64):
+    with jax.default_device(DEV):
+        yield
+
+
+def random(rng, name, *shape):
+    x = rng.standard_normal(shape)
+    if name.startswith("complex"):
+        x = x + 1j * rng.standard_normal(shape)
+    return jnp.asarray(x.astype(name))
+
+
+def adjoint(x):
+    return jnp.swapaxes(x, -1, -2).conj()
+
+
+def close(got, want, name, factor=1):
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape
+    eps = np.finfo(name).eps
+    assert np.max(np.abs(got - want), initial=0) <= 500 * factor * eps
+
+
+@pytest.fixture(params=[(t, b) for t in TYPES for b in BATCHES], ids=lambda p: f"{p[0]}-{len(p[1])}")
+def case(request):
+    name, batch = request.param
+    rng = np.random.default_rng(7)
+    a = random(rng, name, *batch, 6, 6)
+    return name, {"square": a, "positive": a @ adjoint(a) + 6 * jnp.eye(6, dtype=name), "b": random(rng, name, *batch, 6, 3),
+                  "tall": random(rng, name, *batch, 7, 4), "wide": random(rng, name, *batch, 4, 7)}
+
+
+def test_cholesky(case):
+    name, m = case
+    l = jnp.linalg.cholesky(m["positive"])
+    close(l @ adjoint(l), m["positive"], name)
+    assert np.all(np.triu(np.asarray(l), 1) == 0)
+
+
+def test_solve_and_inverse(case):
+    name, m = case
+    close(m["square"] @ jnp.linalg.solve(m["square"], m["b"]), m["b"], name, 10)
+    eye = jnp.broadcast_to(jnp.eye(6, dtype=name), m["square"].shape)
+    close(m["square"] @ jnp.linalg.inv(m["square"]), eye, name, 10)
+
+
+@pytest.mark.parametrize("trans", [0, 1, 2])
+@pytest.mark.parametrize("lower", [False, True])
+def test_triangular(case, lower, trans):
+    name, m = case
+    t = jnp.tril(m["positive"]) if lower else jnp.triu(m["positive"])
+    t = [t, jnp.swapaxes(t, -1, -2), adjoint(t)][trans]
+    close(t @ jsl.solve_triangular(m["positive"], m["b"], lower=lower, trans=trans), m["b"], name, 10)
+
+
+@pytest.mark.parametrize("shape", ["tall", "wide"])
+def test_qr(case, shape):
+    name, m = case
+    for mode in ("reduced", "complete"):
+        q, r = jnp.linalg.qr(m[shape], mode=mode)
+        close(q @ r, m[shape], name)
+        close(adjoint(q) @ q, jnp.broadcast_to(jnp.eye(q.shape[-1], dtype=name), (*q.shape[:-2], *q.shape[-1:] * 2)), name)
+
+
+@pytest.mark.parametrize("shape", ["tall", "wide"])
+def test_svd(case, shape):
+    name, m = case
+    for full in (False, True):
+        u, s, vt = jnp.linalg.svd(m[shape], full_matrices=full)
+        k = s.shape[-1]
+        close((u[..., :k] * s[..., None, :]) @ vt[..., :k, :], m[shape], name)
+    close(jnp.linalg.svd(m[shape], compute_uv=False), s, name)
+
+
+def test_eigenvalues(case):
+    name, m = case
+    w, v = jnp.linalg.eigh(m["positive"])
+    close(m["positive"] @ v, v * w[..., None, :], name, 20)
+    w, v = jnp.linalg.eig(m["square"])
+    close(m["square"] @ v, v * w[..., None, :], name, 10)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_single_matrices(name):
+    rng = np.random.default_rng(8)
+    a, tall = random(rng, name, 6, 6), random(rng, name, 7, 4)
+    t, z = jsl.schur(a, output="complex" if name.startswith("complex") else "real")
+    close(z @ t @ adjoint(z), a, name)
+    h, q = jsl.hessenberg(a, calc_q=True)
+    close(q @ h @ adjoint(q), a, name)
+    q, r, p = jsl.qr(tall, pivoting=True)
+    close(q @ r, tall[:, p], name)
+    p, l, u = jsl.lu(a)
+    close(p @ l @ u, a, name)
+    one = np.ones((3, 1), name)
+    x = jax.lax.linalg.tridiagonal_solve(*(jnp.asarray(v, name) for v in ([0, 1, 1], [4, 4, 4], [1, 1, 0])), jnp.asarray(one))
+    tridiagonal = jnp.asarray([[4, 1, 0], [1, 4, 1], [0, 1, 4]], name)
+    close(tridiagonal @ x, one, name)
+
+
+def test_singular_nan_and_empty():
+    assert np.all(np.isnan(np.asarray(jnp.linalg.cholesky(-jnp.eye(2)))))
+    assert np.all(np.isnan(np.asarray(jnp.linalg.eigvals(jnp.full((2, 2), jnp.nan)))))
+    assert np.all(np.isnan(np.asarray(jnp.linalg.svd(jnp.full((2, 2), jnp.nan))[1])))
+    assert np.isinf(np.asarray(jnp.linalg.inv(jnp.zeros((2, 2))))).any()
+    assert jnp.linalg.cholesky(jnp.zeros((2, 0, 0))).shape == (2, 0, 0)
+    assert jnp.linalg.det(jnp.eye(3) * 2) == 8
