@@ -114,7 +114,7 @@ def test_single_matrices(name):
 
 
 def test_singular_nan_and_empty():
-    assert np.all(np.isnan(np.asarray(jnp.linalg.cholesky(-jnp.eye(2)))))
+    assert np.isnan(np.asarray(jnp.linalg.cholesky(-jnp.eye(2)))[[0, 1, 1], [0, 0, 1]]).all()
     assert np.all(np.isnan(np.asarray(jnp.linalg.eigvals(jnp.full((2, 2), jnp.nan)))))
     assert np.all(np.isnan(np.asarray(jnp.linalg.svd(jnp.full((2, 2), jnp.nan))[1])))
     assert np.isinf(np.asarray(jnp.linalg.inv(jnp.zeros((2, 2))))).any()
