@@ -21,7 +21,8 @@ static bool has_tag(const tn_attr *v, const char *tag)
 /* Items with something between them. */
 static void print_each(tn_text *t, const tn_attr *list, void (*print)(tn_text *, const tn_attr *))
 {
-    for (uint32_t i = 0; list && i < list->list.n; i++) {
+    if (!list || list->kind != TN_ATTR_KIND_LIST) return;
+    for (uint32_t i = 0; i < list->list.n; i++) {
         if (i) tn_text_put(t, ", ");
         print(t, list->list.items[i]);
     }

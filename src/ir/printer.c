@@ -272,8 +272,12 @@ static void print_items(tn_text *t, const tn_attr *list, void (*print)(tn_text *
 
 static bool is_default_accuracy(const tn_attr *v)
 {
+    static const tn_attr_kind kinds[] = {TN_ATTR_KIND_FLOAT, TN_ATTR_KIND_FLOAT, TN_ATTR_KIND_INT,
+                                         TN_ATTR_KIND_INT};
     if (v->kind != TN_ATTR_KIND_LIST || v->list.n != 4) return true;
-    return v->list.items[3]->kind != TN_ATTR_KIND_INT || v->list.items[3]->integer == 0;
+    for (uint32_t i = 0; i < 4; i++)
+        if (v->list.items[i]->kind != kinds[i]) return true;
+    return v->list.items[3]->integer == 0;
 }
 
 static void print_accuracy(tn_text *t, const tn_attr *v)
@@ -281,9 +285,9 @@ static void print_accuracy(tn_text *t, const tn_attr *v)
     static const char *const modes[] = {"DEFAULT", "HIGHEST", "TOLERANCE"};
     const tn_attr *const *f = v->list.items;
     tn_text_put(t, "#stablehlo.result_accuracy<atol = ");
-    tn_text_float(t, TN_F64, f[0]->real);
+    tn_text_element(t, TN_F64, &f[0]->real);
     tn_text_put(t, ", rtol = ");
-    tn_text_float(t, TN_F64, f[1]->real);
+    tn_text_element(t, TN_F64, &f[1]->real);
     tn_text_put(t, ", ulps = %" PRId64 ", mode = #stablehlo.result_accuracy_mode<%s>>",
                 f[2]->integer, modes[f[3]->integer == 1 ? 1 : 2]);
 }

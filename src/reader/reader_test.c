@@ -441,6 +441,136 @@ static void a_cyclic_location_ends(void **state)
     drop(&j);
 }
 
+/* --- replica groups by the axes of a mesh --- */
+
+static int axis_ref(builder *b, const char *name, int before, int size)
+{
+    int text = b_vhlo_string(b, name), sub = -1;
+    if (size) {
+        sub = b_attr(b, B_VHLO, 21);
+        b_signed(b, before);
+        b_signed(b, size);
+    }
+    int ref = b_attr(b, B_VHLO, 22);
+    b_number(b, (uint64_t)text);
+    b_number(b, size != 0);
+    if (size) b_number(b, (uint64_t)sub);
+    return ref;
+}
+
+static int list_of(builder *b, int n, const int *items)
+{
+    int list = b_attr(b, B_VHLO, 1);
+    b_number(b, (uint64_t)n);
+    for (int i = 0; i < n; i++) b_number(b, (uint64_t)items[i]);
+    return list;
+}
+
+/* The mesh x=2, y=4, with its devices backwards if asked for. */
+static int mesh_2x4(builder *b, bool backwards)
+{
+    static const int64_t ids[8] = {7, 6, 5, 4, 3, 2, 1, 0};
+    static const char *const names[2] = {"x", "y"};
+    int axes[2], device_ids = 0;
+    for (int i = 0; i < 2; i++) {
+        int name = b_vhlo_string(b, names[i]);
+        axes[i] = b_attr(b, B_VHLO, 24);
+        b_number(b, (uint64_t)name);
+        b_signed(b, 2 + 2 * i);
+    }
+    int list = list_of(b, 2, axes);
+    if (backwards) device_ids = b_tensor(b, b_tensor_type(b, B_I64, 8), ids, sizeof ids);
+    int mesh = b_attr(b, B_VHLO, 25);
+    b_number(b, (uint64_t)list);
+    b_flagged(b, (uint64_t)device_ids, backwards);
+    return mesh;
+}
+
+/* main(x) = all_gather(x) over these axes of `mesh`, an attribute. */
+static builder *gather_program(builder *b, int mesh, int n_axes, const int *axes)
+{
+    int list = list_of(b, n_axes, axes), groups = b_attr(b, B_VHLO, 23);
+    b_number(b, (uint64_t)mesh);
+    b_number(b, (uint64_t)list);
+    int number = b_attr(b, B_VHLO, 9);
+    b_number(b, B_I64);
+    b_signed(b, 1);
+    int yes = b_attr(b, B_VHLO, 2);
+    b_number(b, 1);
+    int p = b_properties(b);
+    b_number(b, (uint64_t)number);
+    b_number(b, (uint64_t)number);
+    b_number(b, (uint64_t)groups);
+    b_number(b, (uint64_t)yes);
+    b_simple_op(b, b_op_name(b, B_VHLO, "all_gather_v2"), p, B_T4, 1, (const int[]){0});
+    end_main(b, 1);
+    return b;
+}
+
+static void expect_groups(builder *b, uint32_t rows, const int64_t *expected)
+{
+    job j;
+    const tn_op *op = read_good(b, &j)->main->body.first;
+    const tn_attr *v = tn_op_attr(op, TN_ATTR_replica_groups);
+    assert_int_equal(v->kind, TN_ATTR_KIND_INTS);
+    assert_int_equal(v->ints.rows, rows);
+    assert_int_equal(v->ints.n, 8);
+    for (int i = 0; i < 8; i++) assert_int_equal(v->ints.data[i], expected[i]);
+    drop(&j);
+}
+
+static void replica_groups_follow_the_mesh(void **state)
+{
+    static const struct {
+        int n;
+        struct {
+            const char *name;
+            int before, size;
+        } axes[2];
+        bool backwards;
+        uint32_t rows;
+        int64_t expected[8];
+    } cases[] = {
+        {1, {{"y", 0, 0}}, false, 2, {0, 1, 2, 3, 4, 5, 6, 7}},
+        {1, {{"x", 0, 0}}, false, 4, {0, 4, 1, 5, 2, 6, 3, 7}},
+        {2, {{"y", 0, 0}, {"x", 0, 0}}, false, 1, {0, 4, 1, 5, 2, 6, 3, 7}},
+        {2, {{"x", 0, 0}, {"y", 0, 0}}, true, 1, {7, 6, 5, 4, 3, 2, 1, 0}},
+        {1, {{"x", 0, 0}}, true, 4, {7, 3, 6, 2, 5, 1, 4, 0}},
+        {1, {{"y", 1, 2}}, false, 4, {0, 2, 1, 3, 4, 6, 5, 7}},
+        {1, {{"y", 2, 2}}, false, 4, {0, 1, 2, 3, 4, 5, 6, 7}},
+        {2, {{"y", 2, 2}, {"x", 0, 0}}, false, 2, {0, 4, 1, 5, 2, 6, 3, 7}},
+        {0, {{NULL, 0, 0}}, false, 8, {0, 1, 2, 3, 4, 5, 6, 7}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        builder *b = b_new();
+        int mesh = mesh_2x4(b, cases[i].backwards), axes[2];
+        for (int k = 0; k < cases[i].n; k++)
+            axes[k] =
+                axis_ref(b, cases[i].axes[k].name, cases[i].axes[k].before, cases[i].axes[k].size);
+        expect_groups(gather_program(b, mesh, cases[i].n, axes), cases[i].rows, cases[i].expected);
+    }
+}
+
+static void bad_axes_are_refused(void **state)
+{
+    builder *b = b_new();
+    int mesh = mesh_2x4(b, false), axis = axis_ref(b, "z", 0, 0);
+    expect_error(gather_program(b, mesh, 1, &axis), TN_INVALID_ARGUMENT,
+                 "over axis z, which the mesh lacks");
+    b = b_new();
+    mesh = mesh_2x4(b, false), axis = axis_ref(b, "y", 1, 3);
+    expect_error(gather_program(b, mesh, 1, &axis), TN_INVALID_ARGUMENT,
+                 "a part of axis y that does not divide its size");
+    b = b_new();
+    mesh = mesh_2x4(b, false);
+    int twice[2] = {axis_ref(b, "x", 0, 0), axis_ref(b, "x", 0, 0)};
+    expect_error(gather_program(b, mesh, 2, twice), TN_INVALID_ARGUMENT, "parts of an axis that");
+    b = b_new();
+    mesh = b_vhlo_string(b, "nowhere"), axis = axis_ref(b, "x", 0, 0);
+    expect_error(gather_program(b, mesh, 1, &axis), TN_INVALID_ARGUMENT,
+                 "mesh @nowhere, which is not defined");
+}
+
 /* --- what is refused --- */
 
 static void unknown_ops_are_named(void **state)
@@ -748,6 +878,8 @@ int main(void)
         cmocka_unit_test(unknown_attributes_do_no_harm),
         cmocka_unit_test(a_location_names_the_users_line),
         cmocka_unit_test(a_cyclic_location_ends),
+        cmocka_unit_test(replica_groups_follow_the_mesh),
+        cmocka_unit_test(bad_axes_are_refused),
         cmocka_unit_test(unknown_ops_are_named),
         cmocka_unit_test(newer_programs_are_refused),
         cmocka_unit_test(operands_must_be_defined),
