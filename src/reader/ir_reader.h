@@ -5,8 +5,6 @@
 
 #include "reader/container.h"
 
-enum { TN_REGION_DEPTH = 200 };
-
 /* Reads the one builtin.module of an opened file into `m`. op->location is the index of the
  * location's attribute entry plus one. */
 tn_status *tn_ir_read(tn_bytecode *b, tn_module *m) TN_MUST_USE;

@@ -7,8 +7,10 @@
 #ifndef TN_READER_VALUES_H
 #define TN_READER_VALUES_H
 
+#include "ir/ir.h"
 #include "reader/cursor.h"
-#include "reader/ir_reader.h"
+
+enum { TN_REGION_DEPTH = 200 };
 
 typedef struct {
     uint64_t base, claimed; /* numbers base .. base + claimed - 1 */
