@@ -6,7 +6,7 @@
 #ifndef TN_KERNELS_MATH_COMPLEX_H
 #define TN_KERNELS_MATH_COMPLEX_H
 
-#include "kernels/math_real.h"
+#include "kernels/math_f32.h"
 
 /* X(suffix, T, R, real suffix, f) */
 #define TN_COMPLEX_TYPES(X)                                                                        \
@@ -39,12 +39,9 @@
         R ar = __real__ a, ai = __imag__ a, br = __real__ b, bi = __imag__ b;                      \
         return ar < br || ar != ar || (ar == br && (ai < bi || ai != ai)) ? a : b;                 \
     }                                                                                              \
-    R tn_abs_##s(T a);                                                                             \
     T tn_atan2_##s(T a, T b);                                                                      \
     T tn_cbrt_##s(T a);                                                                            \
     T tn_cos_##s(T a);                                                                             \
-    T tn_div_##s(T a, T b);                                                                        \
-    T tn_exp_##s(T a);                                                                             \
     T tn_expm1_##s(T a);                                                                           \
     T tn_log_##s(T a);                                                                             \
     T tn_log1p_##s(T a);                                                                           \
@@ -60,5 +57,42 @@
 TN_COMPLEX_TYPES(FUNCTIONS)
 // clang-format on
 #undef FUNCTIONS
+
+double _Complex tn_div_c128(double _Complex a, double _Complex b);
+double _Complex tn_exp_c128(double _Complex a);
+
+/* The products of parts are exact in f64 and their sums can't overflow there. */
+static inline float _Complex tn_div_c64(float _Complex a, float _Complex b)
+{
+    double ar = __real__ a, ai = __imag__ a, br = __real__ b, bi = __imag__ b;
+    double d = 1 / (br * br + bi * bi);
+    double re = (ar * br + ai * bi) * d, im = (ai * br - ar * bi) * d;
+    if (re != re || im != im) return (float _Complex)tn_div_c128(a, b);
+    return tn_complex_f32((float)re, (float)im);
+}
+
+static inline float _Complex tn_exp_c64(float _Complex a)
+{
+    float re = __real__ a, im = __imag__ a;
+    if (!(__builtin_fabsf(re) < 200) || !(__builtin_fabsf(im) < TN_CIRCULAR_LIMIT))
+        return (float _Complex)tn_exp_c128(a);
+    double size = tn_exp_near(re);
+    tn_turned t = tn_turn(im);
+    double sine = im == 0 ? im : tn_sine_after(t, 0);
+    return tn_complex_f32((float)(size * tn_sine_after(t, 1)), (float)(size * sine));
+}
+
+static inline double tn_abs_c128(double _Complex a)
+{
+    return __builtin_hypot(__real__ a, __imag__ a);
+}
+/* Squares of f32 don't overflow in f64. */
+static inline float tn_abs_c64(float _Complex a)
+{
+    double re = __builtin_fabsf(__real__ a), im = __builtin_fabsf(__imag__ a);
+    double size = __builtin_sqrt(re * re + im * im);
+    bool infinite = (re == __builtin_inf()) | (im == __builtin_inf());
+    return infinite ? __builtin_inff() : (float)size;
+}
 
 #endif

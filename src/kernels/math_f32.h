@@ -136,8 +136,10 @@ static inline float tn_pow_f32(float a, float b)
     bool whole = __builtin_rint(y) == y, odd = whole & (__builtin_rint(half) != half);
     uint64_t sign = odd ? tn_to_bits_f64(x) & (uint64_t)1 << 63 : 0;
     r = tn_from_bits_f64(tn_to_bits_f64(r) ^ sign);
-    r = (x < 0) & (size < __builtin_inf()) & !whole & (y == y) ? __builtin_nan("") : r;
-    r = (y == 0) | (x == 1) ? 1 : r;
+    bool undefined = (x < 0) & (size < __builtin_inf()) & !whole & (y == y);
+    bool one = (y == 0) | (x == 1);
+    r = undefined ? __builtin_nan("") : r;
+    r = one ? 1 : r;
     return (float)r;
 }
 
@@ -221,9 +223,9 @@ static inline float tn_atan2_f32(float a, float b)
 {
     double y = __builtin_fabs((double)a), x = __builtin_fabs((double)b);
     double low = y < x ? y : x, high = y < x ? x : y;
-    bool both = low == __builtin_inf();
-    low = both ? 1 : low;
-    high = both | (high == 0) ? 1 : high;
+    bool infinite = low == __builtin_inf(), unscaled = infinite | (high == 0);
+    low = infinite ? 1 : low;
+    high = unscaled ? 1 : high;
     bool large = low > high * 0x1.a827999fcef32p-2;
     double over = large ? low - high : low, under = large ? low + high : high;
     double v = over / under, z = v * v;

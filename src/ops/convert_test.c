@@ -66,9 +66,9 @@ static long double decode(int f, uint64_t bits)
 static int64_t encode(int f, long double x)
 {
     int width = formats[f].exponent + formats[f].mantissa, kind = formats[f].kind;
-    int64_t sign = signbit(x) && kind != POWERS ? 1ll << width : 0;
+    int64_t sign = signbit(x) && kind != POWERS ? (int64_t)(1ull << width) : 0;
     if (kind == POWERS && !(x > 0)) return -1;
-    if (isnan(x)) return kind == FINITE ? (1ll << width) - sign : -1;
+    if (isnan(x)) return kind == FINITE ? (int64_t)(1ull << width) - sign : -1;
     long double a = fabsl(x);
     uint64_t low = 0, high = largest_code(f) + 1; /* the code past the end is as good as any here */
     while (high - low > 1) {

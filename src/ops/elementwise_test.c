@@ -285,6 +285,123 @@ TEST(complex_numbers)
     assert_true(size[0] > 2.82e38f && size[0] < 2.83e38f);
 }
 
+static void expect_near(const float *got, const float *want, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (isinf(want[i]) || isnan(want[i])
+                ? got[i] != want[i] && !(isnan(got[i]) && isnan(want[i]))
+                : fabsf(got[i] - want[i]) > 1e-6f * (1 + fabsf(want[i])))
+            fail_msg("part %d is %.9g, expected %.9g", i, (double)got[i], (double)want[i]);
+}
+
+TEST(complex_functions)
+{
+#define COMPLEX_1(kind, re, im, want_re, want_im)                                                  \
+    do {                                                                                           \
+        _Alignas(64) float x[2] = {re, im}, got[2];                                                \
+        RUN(make_op(kind, "complex<f32>", "complex<f32>"), IN(x), OUT(got));                       \
+        expect_near(got, (const float[]){want_re, want_im}, 2);                                    \
+        _Alignas(64) double z[2] = {re, im}, wide[2];                                              \
+        RUN(make_op(kind, "complex<f64>", "complex<f64>"), IN(z), OUT(wide));                      \
+        expect_near((const float[]){(float)wide[0], (float)wide[1]},                               \
+                    (const float[]){want_re, want_im}, 2);                                         \
+    } while (0)
+    COMPLEX_1(TN_OP_sqrt, -4, 0, 0, 2);
+    COMPLEX_1(TN_OP_sqrt, 3, 4, 2, 1);
+    COMPLEX_1(TN_OP_rsqrt, 3, 4, 0.4f, -0.2f);
+    COMPLEX_1(TN_OP_rsqrt, 1, INF, 0, 0);
+    COMPLEX_1(TN_OP_log, -1, 0, 0, 3.14159265f);
+    COMPLEX_1(TN_OP_log, 0, 0, -INF, 0);
+    COMPLEX_1(TN_OP_log_plus_one, 1e-8f, 1e-8f, 1e-8f, 1e-8f);
+    COMPLEX_1(TN_OP_exponential, 1, 2, -1.13120438f, 2.47172667f);
+    COMPLEX_1(TN_OP_exponential, 2, 0, 7.3890561f, 0);
+    COMPLEX_1(TN_OP_exponential_minus_one, 1e-9f, 0, 1e-9f, 0);
+    COMPLEX_1(TN_OP_sign, 3, -4, 0.6f, -0.8f);
+    COMPLEX_1(TN_OP_sign, 0, 0, 0, 0);
+    COMPLEX_1(TN_OP_cbrt, -8, 0, 1, 1.73205081f);
+    COMPLEX_1(TN_OP_tanh, 0.5f, 0.25f, 0.48548732f, 0.19805571f);
+    COMPLEX_1(TN_OP_logistic, 0, 0, 0.5f, 0);
+    COMPLEX_1(TN_OP_sine, 1, 1, 1.29845758f, 0.63496391f);
+    COMPLEX_1(TN_OP_cosine, 1, 1, 0.83373003f, -0.98889771f);
+    COMPLEX_1(TN_OP_negate, 1, -2, -1, 2);
+#define COMPLEX_2(kind, a, b, c, d, want_re, want_im)                                              \
+    do {                                                                                           \
+        _Alignas(64) float x[2] = {a, b}, y[2] = {c, d}, got[2];                                   \
+        RUN(make_op(kind, "complex<f32>, complex<f32>", "complex<f32>"), IN(x, y), OUT(got));      \
+        expect_near(got, (const float[]){want_re, want_im}, 2);                                    \
+        _Alignas(64) double z[2] = {a, b}, w[2] = {c, d}, wide[2];                                 \
+        RUN(make_op(kind, "complex<f64>, complex<f64>", "complex<f64>"), IN(z, w), OUT(wide));     \
+        expect_near((const float[]){(float)wide[0], (float)wide[1]},                               \
+                    (const float[]){want_re, want_im}, 2);                                         \
+    } while (0)
+    COMPLEX_2(TN_OP_divide, 1, 2, 3, -4, -0.2f, 0.4f);
+    COMPLEX_2(TN_OP_divide, 1, 0, 0, 0, INF, QNAN);
+    COMPLEX_2(TN_OP_divide, 1, 1, INF, 0, 0, 0);
+    COMPLEX_2(TN_OP_divide, 1e30f, 1e30f, 1e30f, 1e30f, 1, 0);
+    COMPLEX_2(TN_OP_power, 0, 1, 2, 0, -1, 0);
+    COMPLEX_2(TN_OP_power, 2, 1, 0, 0, 1, 0);
+    COMPLEX_2(TN_OP_power, 0, 0, 2, 0, 0, 0);
+    COMPLEX_2(TN_OP_atan2, 1, 0, 1, 0, 0.785398163f, 0);
+    COMPLEX_2(TN_OP_maximum, 1, 5, 1, 3, 1, 5);
+    COMPLEX_2(TN_OP_minimum, 2, 0, 1, 3, 1, 3);
+}
+
+/* A tensor type with elements of `like` under a quantization. */
+static const tn_type *quantized(const tn_type *like, const tn_quantization *q)
+{
+    tn_type *t = tn_dup(arena, like, sizeof *like);
+    t->quantization = q;
+    return t;
+}
+
+static const double scales[] = {0.1, 0.5};
+static const int64_t zero_points[] = {-30, 3};
+static const tn_quantization per_tensor = {.storage = TN_I8,
+                                           .expressed = TN_F32,
+                                           .min = -128,
+                                           .max = 127,
+                                           .axis = -1,
+                                           .n = 1,
+                                           .scales = scales,
+                                           .zero_points = zero_points};
+static const tn_quantization per_axis = {.storage = TN_I8,
+                                         .expressed = TN_F32,
+                                         .min = -100,
+                                         .max = 100,
+                                         .axis = 1,
+                                         .n = 2,
+                                         .scales = scales,
+                                         .zero_points = zero_points};
+
+TEST(quantized_tensors)
+{
+    _Alignas(64) float x[] = {0, 0.1f, 0.25f, -20, 100, QNAN}, back[6];
+    _Alignas(64) int8_t q[6], sum[6];
+    tn_op *op = make_op(TN_OP_uniform_quantize, "6xf32", "6xi8");
+    op->results[0].type = quantized(op->results[0].type, &per_tensor);
+    RUN(op, IN(x), OUT(q));
+    EXPECT(int8_t, q, -30, -29, -28, -128, 127, 0);
+    tn_op *wide = make_op(TN_OP_uniform_dequantize, "6xi8", "6xf32");
+    wide->operands[0]->type = op->results[0].type;
+    RUN(wide, IN(q), OUT(back));
+    expect_near(back, (const float[]){0, 0.1f, 0.2f, -9.8f, 15.7f, 3}, 6);
+    tn_op *add = make_op(TN_OP_add, "6xi8, 6xi8", "6xi8");
+    add->operands[0]->type = add->operands[1]->type = add->results[0].type = op->results[0].type;
+    RUN(add, IN(q, q), OUT(sum));
+    EXPECT(int8_t, sum, -30, -28, -26, -128, 127, 30);
+
+    tn_op *axes = make_op(TN_OP_uniform_quantize, "3x2xf32", "3x2xi8");
+    axes->results[0].type = quantized(axes->results[0].type, &per_axis);
+    RUN(axes, IN(x), OUT(q));
+    EXPECT(int8_t, q, -30, 3, -28, -37, 100, 0);
+
+    tn_op *wrong = make_op(TN_OP_uniform_quantize, "6xf64", "6xi8");
+    wrong->results[0].type = op->results[0].type;
+    EXPECT_INVALID(wrong, "result 0 should be quantized, express f64");
+    EXPECT_INVALID(make_op(TN_OP_uniform_dequantize, "6xi8", "6xf32"),
+                   "operand 0 should be quantized");
+}
+
 TEST(narrow_floats_round_once_per_op)
 {
     _Alignas(64) uint16_t x[] = {0x3F80, 0x3F80, 0x7F7F, 0x7FC0},
@@ -377,6 +494,8 @@ int main(void)
         cmocka_unit_test(select_by_element_and_by_scalar),
         cmocka_unit_test(reduce_precision_rounds_and_flushes),
         cmocka_unit_test(complex_numbers),
+        cmocka_unit_test(complex_functions),
+        cmocka_unit_test(quantized_tensors),
         cmocka_unit_test(narrow_floats_round_once_per_op),
         cmocka_unit_test(big_arrays_in_parallel_equal_small_ones),
         cmocka_unit_test(inference_names_operand_expected_and_got),
