@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/conv_lanes.h"
 #include "kernels/conv_paths.h"
 #include "kernels/gemm_blocks.h"
 #include "kernels/work_parts.h"
@@ -64,16 +65,19 @@ static bool groups_are_parallel(const tn_conv *c)
     return c->groups > 1 && products(c) < OWN_THREAD_PRODUCTS;
 }
 
-static size_t part_bytes(const tn_conv *c)
+/* What one thread needs for one group, or for lanes. */
+static size_t part_bytes(const tn_conv *c, bool lanes)
 {
     size_t size = 0;
     int64_t n = tn_conv_phases(c);
     for (int64_t phase = 0; phase < n; phase++) {
         tn_conv_part p;
-        if (!tn_conv_part_make(c, phase, false, &p)) continue;
-        tn_conv_direct_plan plan = tn_conv_direct_choose(&p);
-        bool direct = plan.cost <= tn_conv_gather_cost(&p);
-        size_t need = direct ? tn_conv_direct_workspace(&p) : tn_conv_gather_workspace(&p);
+        if (!tn_conv_part_make(c, phase, lanes, &p)) continue;
+        size_t need;
+        if (lanes) need = tn_conv_lanes_workspace(&p);
+        else if (tn_conv_direct_choose(&p).cost <= tn_conv_gather_cost(&p))
+            need = tn_conv_direct_workspace(&p);
+        else need = tn_conv_gather_workspace(&p);
         if (need > size) size = need;
     }
     return (size + 63) / 64 * 64;
@@ -82,7 +86,9 @@ static size_t part_bytes(const tn_conv *c)
 size_t tn_conv_workspace(const tn_conv *c, const tn_thread_pool *pool)
 {
     if (is_empty(c)) return 0;
-    return part_bytes(c) * (size_t)(groups_are_parallel(c) ? tn_thread_pool_size(pool) : 1);
+    bool lanes = tn_conv_is_lanes(c);
+    return part_bytes(c, lanes) *
+           (size_t)(lanes || groups_are_parallel(c) ? tn_thread_pool_size(pool) : 1);
 }
 
 typedef struct {
@@ -167,6 +173,16 @@ static void run_group(const job *j, int64_t group, tn_thread_pool *pool, char *w
     }
 }
 
+static void run_lanes(const job *j, tn_thread_pool *pool, char *workspace)
+{
+    for (int64_t phase = 0, n = tn_conv_phases(j->c); phase < n; phase++) {
+        tn_conv_part p;
+        if (tn_conv_part_make(j->c, phase, true, &p))
+            tn_conv_lanes_run(&p, j->in, j->kernel, j->out, pool, workspace);
+        else zero_rows(&p, j->out);
+    }
+}
+
 static void some_groups(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
@@ -181,13 +197,17 @@ void tn_conv_run(const tn_conv *c, const void *in, const void *kernel, void *out
 {
     if (is_empty(c)) return;
     job j = {.c = c, .in = in, .kernel = kernel, .out = out};
+    if (workspace && tn_conv_is_lanes(c)) {
+        run_lanes(&j, pool, workspace);
+        return;
+    }
     if (!groups_are_parallel(c)) {
         for (int64_t g = 0; g < c->groups; g++) run_group(&j, g, pool, workspace);
         return;
     }
     tn_work_parts parts;
     j.parts = &parts;
-    tn_work_parts_init(&parts, workspace, part_bytes(c), tn_thread_pool_size(pool));
+    tn_work_parts_init(&parts, workspace, part_bytes(c, false), tn_thread_pool_size(pool));
     tn_gemm_kind kind = tn_gemm_kind_for(c->type, c->type, c->type);
     double cost = tn_gemm_cost_ns(kind, &tn_gemm_table_get()->kinds[kind], products(c)) + 1000;
     tn_parallel_for(pool, c->groups, cost, some_groups, &j);

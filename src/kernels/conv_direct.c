@@ -15,8 +15,8 @@
 
 enum {
     BLOCK_ROWS = 512, /* of the result done with one panel of the kernel before the next panel */
-    MIN_ITEMS = 256,  /* pieces to aim at when there are few rows */
-    PANEL_BYTES = 1 << 20, /* a larger panel of the kernel is done in blocks of terms */
+    MIN_ITEMS = 32,   /* pieces to aim at when there are few rows */
+    PANEL_BYTES = 1 << 19, /* a larger panel of the kernel is done in blocks of terms */
     MAX_TILE_BYTES = 14 * 2 * 64,
 };
 

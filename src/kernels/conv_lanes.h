@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv_lanes.h - internal: depthwise convolution, where each group has one output feature and
+ * groups are neighbours in memory: a vector holds one position of several groups. */
+#ifndef TN_KERNELS_CONV_LANES_H
+#define TN_KERNELS_CONV_LANES_H
+
+#include "kernels/conv_part.h"
+
+enum { TN_CONV_LANE_ROWS = 4, TN_CONV_LANE_VECTORS = 4 };
+
+/* c[i] (+)= sum over p < n of a[i * a_row + a_at[p]] * b[b_at[p]], each a row of vectors. All in
+ * bytes. */
+typedef void tn_conv_lanes(int64_t n, const char *a, int64_t a_row, const int64_t *a_at,
+                           const char *b, const int64_t *b_at, char *c, int64_t c_row, bool add);
+
+typedef struct {
+    /* [TN_CONV_LANE_VECTORS * (rows - 1) + vectors - 1]; NULL for complex kinds */
+    tn_conv_lanes *const *kinds[TN_GEMM_KIND_COUNT];
+} tn_conv_lanes_table;
+
+/* Whether a convolution is of this form. */
+bool tn_conv_is_lanes(const tn_conv *c);
+/* `p` was made by_group. For each thread of the pool: */
+size_t tn_conv_lanes_workspace(const tn_conv_part *p);
+void tn_conv_lanes_run(const tn_conv_part *p, const char *in, const char *kernel, char *out,
+                       tn_thread_pool *pool, char *workspace);
+
+#endif
