@@ -136,6 +136,48 @@ TEST(shape_assertions_speak)
     tn_status_free(s);
 }
 
+TEST(approximate_top_k_is_exact)
+{
+    tn_type *t = TN_NEW(arena, tn_type);
+    *t = (tn_type){.kind = TN_TYPE_FUNCTION};
+    tn_function *f = tn_module_add_function(module, "greater", t);
+    tn_region_init(module, &f->body, f, NULL, 4);
+    const tn_type *types[4];
+    types_of("f32, f32, i32, i32", types);
+    for (int i = 0; i < 4; i++) f->body.args[i].type = types[i];
+    tn_value *v =
+        append_compare(&f->body, TN_comparison_direction_GT, 0, &f->body.args[0], &f->body.args[1]);
+    append_return(&f->body, 1, &v);
+
+    tn_op *op = make_op(TN_OP_custom_call, "2x4xf32, 2x4xi32, f32, i32", "2x2xf32, 2x2xi32");
+    SET_STRING(op, call_target_name, "ApproxTopK");
+    const tn_attr *name = tn_attr_string(arena, "greater", 7);
+    tn_attr *list = TN_NEW(arena, tn_attr), *config = TN_NEW(arena, tn_attr);
+    list->kind = TN_ATTR_KIND_LIST;
+    list->list.items = &name;
+    list->list.n = 1;
+    tn_op_set_attr(module, op, TN_ATTR_called_computations, list);
+    tn_named_attr pairs[] = {{"aggregate_to_topk", tn_attr_bool(arena, true)},
+                             {"reduction_dim", tn_attr_int(arena, 1)},
+                             {"top_k", tn_attr_int(arena, 2)}};
+    config->kind = TN_ATTR_KIND_DICT;
+    config->dict.pairs = pairs;
+    config->dict.n = 3;
+    tn_named_attr extra = {"mhlo.backend_config", config};
+    op->extra = &extra;
+    op->n_extra = 1;
+    float x[] = {1, 4, 2, 3, 5, 7, 6, 8}, init = -1, best[4];
+    int32_t at[] = {0, 1, 2, 3, 0, 1, 2, 3}, none = -1, index[4];
+    RUN(op, IN(x, at, &init, &none), OUT(best, index));
+    EXPECT(float, best, 4, 3, 8, 7);
+    EXPECT(int32_t, index, 1, 3, 3, 1);
+    pairs[2].value = tn_attr_int(arena, 5);
+    EXPECT_INVALID(op, "top_k should be in [0, 4] and is 5");
+    name = tn_attr_string(arena, "nobody", 6);
+    pairs[2].value = tn_attr_int(arena, 2);
+    EXPECT_INVALID(op, "called_computations should name one function");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +188,7 @@ int main(void)
         cmocka_unit_test(collectives_alone_are_identities),
         cmocka_unit_test(custom_calls_have_known_targets),
         cmocka_unit_test(shape_assertions_speak),
+        cmocka_unit_test(approximate_top_k_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

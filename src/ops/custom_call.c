@@ -92,6 +92,7 @@ static tn_status *eval_assertion(const tn_op *op, const tn_eval_context *ctx,
 /* --- the table --- */
 
 static const tn_custom_call_target targets[] = {
+    {"ApproxTopK", tn_infer_approx_top_k, tn_eval_approx_top_k},
     {"LayoutConstraint", infer_mark, tn_eval_identity},
     {"MoveToDevice", infer_mark, tn_eval_identity},
     {"MoveToHost", infer_mark, tn_eval_identity},

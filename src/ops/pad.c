@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pad, dynamic_pad: negative edges crop, after interior padding. */
+#include "ops/pad.h"
+
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/infer.h"
@@ -68,9 +70,8 @@ static void landing(int64_t size, int64_t low, __int128 step, int64_t room, int6
     *at = *n ? (int64_t)(low + begin * step) : 0;
 }
 
-/* low, interior and high hold one value a dimension. */
-static void pad(const tn_eval_context *ctx, const tn_tensor *from, const void *value,
-                const int64_t *low, const int64_t *interior, const tn_tensor *to)
+void tn_pad_tensor(const tn_eval_context *ctx, const tn_tensor *from, const void *value,
+                   const int64_t *low, const int64_t *interior, const tn_tensor *to)
 {
     int64_t w = tn_width(to->type), covered = 1;
     if (tn_is_empty(to->type)) return;
@@ -103,7 +104,7 @@ tn_status *tn_eval_pad(const tn_op *op, const tn_eval_context *ctx, const tn_ten
     uint32_t n;
     const int64_t *low = tn_op_ints(op, TN_ATTR_edge_padding_low, &n);
     const int64_t *interior = tn_op_ints(op, TN_ATTR_interior_padding, &n);
-    pad(ctx, &operands[0], operands[1].data, low, interior, &results[0]);
+    tn_pad_tensor(ctx, &operands[0], operands[1].data, low, interior, &results[0]);
     return NULL;
 }
 
@@ -125,6 +126,6 @@ tn_status *tn_eval_dynamic_pad(const tn_op *op, const tn_eval_context *ctx,
                                " and %" PRId64 " (low, interior, high), should become %" PRId64,
                                i, from->dims[i], v[i], v[rank + i], high, to->dims[i]);
     }
-    pad(ctx, &operands[0], operands[1].data, v, v + rank, &results[0]);
+    tn_pad_tensor(ctx, &operands[0], operands[1].data, v, v + rank, &results[0]);
     return NULL;
 }

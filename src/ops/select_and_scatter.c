@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select_and_scatter: each window selects one of its elements, and its source value is added there
+ * by the scatter body. Padding is never selected; a window of padding alone selects nothing. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/thread_pool.h"
+#include "ops/access.h"
+#include "ops/behaviours.h"
+#include "ops/combiner.h"
+#include "ops/strided.h"
+#include "ops/window_shape.h"
+
+tn_status *tn_infer_select_and_scatter(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    for (uint32_t i = 0; i < 3; i++) TN_TRY(tn_check_tensor(op, i));
+    TN_TRY(tn_check_same_element(op, 0, 1));
+    TN_TRY(tn_check_same_element(op, 0, 2));
+    TN_TRY(tn_check_rank(op, 2, 0));
+    const tn_type *t = tn_operand_type(op, 0), *source = tn_operand_type(op, 1);
+    TN_TRY(tn_check_rank(op, 1, t->rank));
+    tn_window_dim *w;
+    TN_TRY(tn_window_dims_of(op, a, t->rank, &w));
+    for (uint32_t i = 0; i < t->rank; i++) {
+        int64_t want;
+        if (!tn_window_count(&w[i], t->dims[i], &want))
+            return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                               "dimension %u of size %" PRId64 " can't be padded by %" PRId64
+                               " and %" PRId64,
+                               i, t->dims[i], w[i].low, w[i].high);
+        if (!tn_dims_agree(want, source->dims[i]))
+            return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                               "dimension %u of the source should be %" PRId64
+                               ", the number of windows, and is %" PRId64,
+                               i, want, source->dims[i]);
+    }
+    tn_element_type select[] = {t->element, t->element}, i1 = TN_I1;
+    TN_TRY(tn_check_region(op, 0, 2, select, 1, &i1));
+    const tn_region *scatter = &op->regions[1];
+    tn_element_type e = scatter->n_args ? scatter->args[0].type->element : TN_INVALID;
+    tn_element_type args[] = {e, e};
+    TN_TRY(tn_check_region(op, 1, 2, args, 1, args));
+    if (!tn_is_promotable(t->element, e))
+        return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                           "operand 0 is %s, which the scatter body can't take as %s",
+                           TN_TYPE_IN_MESSAGE(t), tn_element_type_text(e));
+    out[0] = t->element == e ? t : tn_type_tensor(a, e, t->rank, t->dims);
+    return NULL;
+}
+
+/* --- selection: many windows side by side --- */
+
+enum { LANES = TN_BODY_TILE };
+
+/* A dimension along which windows have more than one place. */
+typedef struct {
+    int64_t stride, low, window, size; /* of the operand */
+    int64_t source_size, source_step, step;
+} active;
+
+typedef struct {
+    const tn_op *op;
+    const tn_eval_context *ctx;
+    const tn_body *select;
+    const void **captures;
+    const tn_tensor *operand;
+    uint32_t rank;
+    const active *dims; /* [rank] */
+    int64_t windows;
+    int64_t *selected; /* [windows]: element of the operand, -1 for none */
+    _Atomic(tn_status *) failure;
+} job;
+
+typedef struct {
+    int64_t *starts;    /* [rank][LANES]: where windows begin along each dimension */
+    int64_t *window;    /* [rank] */
+    int64_t *candidate; /* [LANES], -1 outside */
+    uint8_t *keep;
+    char *current, *next;
+    void *scratch;
+} work;
+
+static size_t align(size_t n)
+{
+    return (n + 63) & ~(size_t)63;
+}
+
+static bool take_work(const job *j, work *w)
+{
+    size_t rank = j->rank;
+    char *at = aligned_alloc(64, align((rank + 1) * LANES * 8) + align(rank * 8) + LANES * 64 +
+                                     align(tn_body_scratch(j->select)));
+    if (!at) return false;
+    w->starts = (int64_t *)at;
+    w->candidate = w->starts + rank * LANES;
+    at += align((rank + 1) * LANES * 8);
+    w->window = (int64_t *)at;
+    at += align(rank * 8);
+    w->current = at;
+    w->next = at + LANES * 16;
+    w->keep = (uint8_t *)(at + LANES * 32);
+    w->scratch = at + LANES * 64;
+    return true;
+}
+
+static bool next_window(const job *j, int64_t *window)
+{
+    for (uint32_t d = j->rank; d--;) {
+        if (++window[d] < j->dims[d].window) return true;
+        window[d] = 0;
+    }
+    return false;
+}
+
+static void find_candidates(const job *j, work *w, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++) w->candidate[k] = 0;
+    for (uint32_t d = 0; d < j->rank; d++) {
+        const active *x = &j->dims[d];
+        const int64_t *start = w->starts + (size_t)d * LANES;
+        for (int64_t k = 0; k < n; k++) {
+            int64_t at = start[k] + w->window[d];
+            bool outside = (uint64_t)at >= (uint64_t)x->size;
+            w->candidate[k] = outside || w->candidate[k] < 0 ? -1 : w->candidate[k] + at * x->step;
+        }
+    }
+}
+
+#define GATHER(T)                                                                                  \
+    for (int64_t k = 0; k < n; k++) ((T *)to)[k] = ((const T *)from)[at[k] < 0 ? 0 : at[k]]
+
+typedef unsigned __int128 wide;
+
+static void gather(int64_t width, const void *from, const int64_t *at, int64_t n, void *to)
+{
+    switch (width) {
+    case 1: GATHER(uint8_t); return;
+    case 2: GATHER(uint16_t); return;
+    case 4: GATHER(uint32_t); return;
+    case 8: GATHER(uint64_t); return;
+    default: GATHER(wide); return;
+    }
+}
+
+static tn_status *select_lanes(const job *j, work *w, int64_t first, int64_t n)
+{
+    int64_t width = tn_width(j->operand->type), *selected = j->selected + first;
+    for (uint32_t d = 0; d < j->rank; d++) {
+        const active *x = &j->dims[d];
+        for (int64_t k = 0; k < n; k++)
+            w->starts[d * LANES + k] =
+                (first + k) / x->source_step % x->source_size * x->stride - x->low;
+        w->window[d] = 0;
+    }
+    for (int64_t k = 0; k < n; k++) selected[k] = -1;
+    memset(w->current, 0, LANES * 16);
+    do {
+        find_candidates(j, w, n);
+        gather(width, j->operand->data, w->candidate, n, w->next);
+        const void *args[] = {w->current, w->next};
+        void *keep[] = {w->keep};
+        TN_TRY(tn_body_run(j->select, j->ctx, (size_t)n, args, keep, j->captures, w->scratch));
+        for (int64_t k = 0; k < n; k++) {
+            if (w->candidate[k] < 0 || (selected[k] >= 0 && w->keep[k])) continue;
+            selected[k] = w->candidate[k];
+            memcpy(w->current + k * width, w->next + k * width, (size_t)width);
+        }
+    } while (next_window(j, w->window));
+    return NULL;
+}
+
+static void select_pieces(void *ctx, int64_t begin, int64_t end)
+{
+    job *j = ctx;
+    work w;
+    tn_status *s = NULL;
+    if (take_work(j, &w)) {
+        for (int64_t k = begin; k < end && !s; k++) {
+            int64_t first = k * LANES, n = j->windows - first;
+            s = select_lanes(j, &w, first, n < LANES ? n : LANES);
+        }
+        free(w.starts);
+    } else {
+        s = TN_OP_ERROR(RESOURCE_EXHAUSTED, j->op, "out of memory");
+    }
+    tn_status *none = NULL;
+    if (s && !atomic_compare_exchange_strong(&j->failure, &none, s)) tn_status_free(s);
+}
+
+static tn_status *select_all(job *j, const tn_tensor *source)
+{
+    const tn_type *t = j->operand->type;
+    tn_window_dim *w = tn_scratch_alloc(j->ctx->scratch, (t->rank + 1) * sizeof *w);
+    active *dims = tn_scratch_alloc(j->ctx->scratch, (t->rank + 1) * sizeof *dims);
+    j->selected = tn_scratch_alloc(j->ctx->scratch, (size_t)j->windows * sizeof *j->selected);
+    if (!w || !dims || !j->selected) return TN_OP_ERROR(RESOURCE_EXHAUSTED, j->op, "out of memory");
+    tn_window_dims_read(j->op, t->rank, w);
+    double places = 1;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        if (source->type->dims[d] == 1 && w[d].size == 1 && !w[d].low) continue;
+        dims[j->rank++] = (active){w[d].stride,
+                                   w[d].low,
+                                   w[d].size,
+                                   t->dims[d],
+                                   source->type->dims[d],
+                                   tn_step(source->type, d),
+                                   tn_step(t, d)};
+        places *= (double)w[d].size;
+    }
+    j->dims = dims;
+    tn_parallel_for(j->ctx->pool, (j->windows + LANES - 1) / LANES, places * LANES * 10,
+                    select_pieces, j);
+    return atomic_load(&j->failure);
+}
+
+/* --- scattering, in the order of the windows --- */
+
+static tn_status *scatter(const job *j, const tn_combiner *c, const tn_tensor *source,
+                          tn_tensor *result)
+{
+    const tn_combiner_part *p = &c->parts[0];
+    void *scratch = tn_scratch_alloc(j->ctx->scratch, tn_combiner_scratch(c) + 64);
+    if (!scratch) return TN_OP_ERROR(RESOURCE_EXHAUSTED, j->op, "out of memory");
+    char value[16];
+    for (int64_t k = 0; k < j->windows; k++) {
+        if (j->selected[k] < 0) continue;
+        void *at = (char *)result->data + (size_t)j->selected[k] * p->to_width;
+        const void *x = (const char *)source->data + (size_t)k * p->from_width;
+        if (p->from != p->acc) {
+            tn_combiner_load(c, 0, 1, x, value);
+            x = value;
+        }
+        TN_TRY(tn_combiner_run(c, 1, (const void *[]){at}, (const void *[]){x}, (void *[]){at},
+                               scratch));
+    }
+    return NULL;
+}
+
+tn_status *tn_eval_select_and_scatter(const tn_op *op, const tn_eval_context *ctx,
+                                      const tn_tensor *operands, tn_tensor *results)
+{
+    const tn_type *t = operands[0].type;
+    const tn_tensor *source = &operands[1];
+    if (tn_is_empty(t)) return NULL;
+    tn_combiner c;
+    TN_TRY(tn_combiner_prepare(op, ctx, 1, operands, 1, source, false, &c));
+    char init[16];
+    tn_combiner_load(&c, 0, 1, operands[2].data, init);
+    tn_fill(ctx->pool, results[0].data, init, c.parts[0].to_width, tn_type_elements(t));
+    if (tn_is_empty(source->type)) return NULL;
+    job j = {.op = op,
+             .ctx = ctx,
+             .select = ctx->bodies[0],
+             .captures = tn_captured_data(op, ctx, 0, operands),
+             .operand = &operands[0],
+             .windows = tn_type_elements(source->type)};
+    if (!j.captures) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    TN_TRY(select_all(&j, source));
+    return scatter(&j, &c, source, &results[0]);
+}

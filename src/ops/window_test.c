@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce_window, select_and_scatter. */
+#include "ops/op_test.h"
+
+static void set_windows(tn_op *op, uint32_t rank, const int64_t *size, const int64_t *stride,
+                        const int64_t *base, const int64_t *dilation, const int64_t *padding)
+{
+    tn_op_set_attr(module, op, TN_ATTR_window_dimensions, tn_attr_ints(arena, size, rank));
+    tn_op_set_attr(module, op, TN_ATTR_window_strides, tn_attr_ints(arena, stride, rank));
+    tn_attr *pads = (tn_attr *)tn_attr_ints(arena, padding, 2 * rank);
+    pads->ints.rows = rank;
+    tn_op_set_attr(module, op, TN_ATTR_padding, pads);
+    if (op->kind == TN_OP_select_and_scatter) return;
+    tn_op_set_attr(module, op, TN_ATTR_base_dilations, tn_attr_ints(arena, base, rank));
+    tn_op_set_attr(module, op, TN_ATTR_window_dilations, tn_attr_ints(arena, dilation, rank));
+}
+
+static const int64_t ones[] = {1, 1, 1, 1}, zeros[8];
+
+TEST(reduces_the_example)
+{
+    tn_op *op = make_op_with_regions(TN_OP_reduce_window, "3x2xi64, i64", "2x2xi64", 1);
+    make_binary_region(op, 0, TN_OP_add, "i64");
+    set_windows(op, 2, (int64_t[]){2, 1}, (int64_t[]){4, 1}, (int64_t[]){2, 1}, (int64_t[]){3, 1},
+                (int64_t[]){2, 1, 0, 0});
+    int64_t x[] = {1, 2, 3, 4, 5, 6}, init = 0, out[4];
+    RUN(op, IN(x, &init), OUT(out));
+    EXPECT(int64_t, out, 0, 0, 3, 4);
+    set_windows(op, 2, (int64_t[]){2, 0}, ones, ones, ones, zeros);
+    EXPECT_INVALID(op, "window_dimensions[1] should be at least 1 and is 0");
+    set_windows(op, 2, (int64_t[]){2, 1}, ones, ones, ones, (int64_t[]){-2, -2, 0, 0});
+    EXPECT_INVALID(op, "dimension 0 of size 3 can't be padded by -2 and -2");
+}
+
+typedef struct {
+    int64_t n[3], size[3], stride[3], base[3], dilation[3], padding[6], out[3];
+    uint32_t rank;
+} geometry;
+
+static bool random_geometry(geometry *g, bool wide)
+{
+    g->rank = 1 + (uint32_t)random_below(3);
+    for (uint32_t d = 0; d < g->rank; d++) {
+        g->n[d] = 1 + random_below(g->rank == 1 ? 300 : 12);
+        g->size[d] = 1 + random_below(wide ? 20 : 4);
+        g->stride[d] = 1 + random_below(3);
+        g->base[d] = random_below(4) ? 1 : 1 + random_below(3);
+        g->dilation[d] = wide || random_below(3) ? 1 : 1 + random_below(3);
+        g->padding[2 * d] = random_below(9) - 2;
+        g->padding[2 * d + 1] = random_below(9) - 2;
+        int64_t padded = (g->n[d] - 1) * g->base[d] + 1 + g->padding[2 * d] + g->padding[2 * d + 1];
+        int64_t span = (g->size[d] - 1) * g->dilation[d] + 1;
+        if (padded < 0 || span > padded) return false;
+        g->out[d] = (padded - span) / g->stride[d] + 1;
+    }
+    return true;
+}
+
+/* The element of the padded operand, or init. */
+static int32_t padded_at(const geometry *g, const int32_t *x, const int64_t *at, int32_t init)
+{
+    int64_t offset = 0;
+    for (uint32_t d = 0; d < g->rank; d++) {
+        int64_t p = at[d] - g->padding[2 * d];
+        if (p < 0 || p % g->base[d] || p / g->base[d] >= g->n[d]) return init;
+        offset = offset * g->n[d] + p / g->base[d];
+    }
+    return x[offset];
+}
+
+static int32_t combined(int kind, int32_t a, int32_t b)
+{
+    return kind == 0   ? (int32_t)((uint32_t)a + (uint32_t)b)
+           : kind == 1 ? (a > b ? a : b)
+                       : (int32_t)(3u * (uint32_t)a + (uint32_t)b);
+}
+
+static void check_geometry(const geometry *g, int kind)
+{
+    static int32_t x[4096], out[65536];
+    int64_t n = 1, m = 1, window = 1;
+    char types[128] = "", result[128] = "";
+    for (uint32_t d = 0; d < g->rank; d++) {
+        n *= g->n[d];
+        m *= g->out[d];
+        window *= g->size[d];
+        snprintf(types + strlen(types), 32, "%dx", (int)g->n[d]);
+        snprintf(result + strlen(result), 32, "%dx", (int)g->out[d]);
+    }
+    strcat(types, "i32, i32");
+    strcat(result, "i32");
+    for (int64_t i = 0; i < n; i++) x[i] = (int32_t)random_below(1000) - 500;
+    int32_t init = kind == 1 ? -1000 : kind == 2 ? 5 : 0, three = 3;
+    tn_op *op = make_op_with_regions(TN_OP_reduce_window, types, result, 1);
+    if (kind < 2) {
+        make_binary_region(op, 0, kind ? TN_OP_maximum : TN_OP_add, "i32");
+    } else { /* 3 a + b: the order counts */
+        tn_region *r = make_region(op, 0, "i32, i32");
+        tn_value *v = append_constant(r, "i32", &three);
+        v = append(r, TN_OP_multiply, "i32", &r->args[0], v, NULL);
+        v = append(r, TN_OP_add, "i32", v, &r->args[1], NULL);
+        append_return(r, 1, &v);
+    }
+    set_windows(op, g->rank, g->size, g->stride, g->base, g->dilation, g->padding);
+    RUN(op, IN(x, &init), OUT(out));
+    for (int64_t i = 0; i < m; i++) {
+        int64_t o[3], at[3], rest = i;
+        for (uint32_t d = g->rank; d--; rest /= g->out[d]) o[d] = rest % g->out[d];
+        int32_t want = init;
+        for (int64_t k = 0; k < window; k++) {
+            rest = k;
+            for (uint32_t d = g->rank; d--; rest /= g->size[d])
+                at[d] = o[d] * g->stride[d] + rest % g->size[d] * g->dilation[d];
+            want = combined(kind, want, padded_at(g, x, at, init));
+        }
+        assert_int_equal(out[i], want);
+    }
+}
+
+TEST(random_windows_equal_a_walk)
+{
+    for (int round = 0, done = 0; done < 300; round++) {
+        geometry g;
+        if (!random_geometry(&g, round & 1)) continue;
+        check_geometry(&g, done++ % 3);
+    }
+}
+
+/* Running totals, each way, over the last dimension and another. */
+TEST(running_totals)
+{
+    enum { N = 500, M = 30 };
+    static float x[N * M], out[N * M];
+    for (int i = 0; i < N * M; i++) x[i] = (float)random_below(1 << 20) / 7;
+    for (int way = 0; way < 4; way++) {
+        bool last = way & 1, suffix = way & 2;
+        int64_t n = last ? M : N, step = last ? 1 : M;
+        tn_op *op = make_op_with_regions(TN_OP_reduce_window, "500x30xf32, f32", "500x30xf32", 1);
+        make_binary_region(op, 0, TN_OP_add, "f32");
+        int64_t padding[4] = {0};
+        padding[2 * last + suffix] = n - 1;
+        set_windows(op, 2, last ? (int64_t[]){1, n} : (int64_t[]){n, 1}, ones, ones, ones, padding);
+        float init = 0;
+        RUN(op, IN(x, &init), OUT(out));
+        for (int i = 0; i < N * M; i++) {
+            int64_t at = i / step % n;
+            float want = x[i];
+            if (!suffix && at > 0) want = out[i - step] + x[i];
+            if (suffix && at < n - 1) want = x[i] + out[i + step];
+            assert_true(out[i] == want);
+        }
+    }
+}
+
+TEST(pools_and_scans_are_quick)
+{
+    enum { N = 1 << 20 };
+    float *x = malloc(N * 4), *out = malloc(N * 4), init = 0, low = -INFINITY;
+    for (int i = 0; i < N; i++) x[i] = (float)random_below(1000);
+    tn_op *op = make_op_with_regions(TN_OP_reduce_window, "1048576xf32, f32", "1048576xf32", 1);
+    make_binary_region(op, 0, TN_OP_add, "f32");
+    set_windows(op, 1, (int64_t[]){N}, ones, ones, ones, (int64_t[]){N - 1, 0});
+    double t = seconds();
+    RUN(op, IN(x, &init), OUT(out));
+    print_message("cumsum of 1M: %.1f ms\n", (seconds() - t) * 1e3);
+    op = make_op_with_regions(TN_OP_reduce_window, "8x128x16x64xf32, f32", "8x64x8x64xf32", 1);
+    make_binary_region(op, 0, TN_OP_maximum, "f32");
+    set_windows(op, 4, (int64_t[]){1, 2, 2, 1}, (int64_t[]){1, 2, 2, 1}, ones, ones, zeros);
+    t = seconds();
+    RUN(op, IN(x, &low), OUT(out));
+    print_message("2 x 2 pool of 1M: %.1f ms\n", (seconds() - t) * 1e3);
+    op = make_op_with_regions(TN_OP_reduce_window, "1024x1024xf32, f32", "1024x1024xf32", 1);
+    make_binary_region(op, 0, TN_OP_maximum, "f32");
+    set_windows(op, 2, (int64_t[]){65, 65}, ones, ones, ones, (int64_t[]){32, 32, 32, 32});
+    t = seconds();
+    RUN(op, IN(x, &low), OUT(out));
+    print_message("65 x 65 maximum of 1M: %.1f ms\n", (seconds() - t) * 1e3);
+    free(x);
+    free(out);
+}
+
+/* --- select_and_scatter --- */
+
+static void make_select(tn_op *op, const char *e)
+{
+    char two[64];
+    snprintf(two, sizeof two, "%s, %s", e, e);
+    tn_region *r = make_region(op, 0, two);
+    tn_value *v = append_compare(r, TN_comparison_direction_GE, 0, &r->args[0], &r->args[1]);
+    append_return(r, 1, &v);
+}
+
+TEST(selects_the_example)
+{
+    tn_op *op =
+        make_op_with_regions(TN_OP_select_and_scatter, "4x2xi64, 2x2xi64, i64", "4x2xi64", 2);
+    make_select(op, "i64");
+    make_binary_region(op, 1, TN_OP_add, "i64");
+    set_windows(op, 2, (int64_t[]){3, 1}, (int64_t[]){2, 1}, NULL, NULL, (int64_t[]){0, 1, 0, 0});
+    int64_t x[] = {1, 5, 2, 5, 3, 6, 4, 4}, source[] = {5, 6, 7, 8}, init = 0, out[8];
+    RUN(op, IN(x, source, &init), OUT(out));
+    EXPECT(int64_t, out, 0, 0, 0, 0, 5, 14, 7, 0);
+    set_windows(op, 2, (int64_t[]){3, 1}, (int64_t[]){1, 1}, NULL, NULL, (int64_t[]){0, 1, 0, 0});
+    EXPECT_INVALID(op, "dimension 0 of the source should be 3, the number of windows, and is 2");
+}
+
+TEST(random_selections_equal_a_walk)
+{
+    for (int done = 0; done < 100;) {
+        geometry g;
+        if (!random_geometry(&g, false)) continue;
+        static int32_t x[4096], source[65536], out[4096], want[4096];
+        int64_t n = 1, m = 1, window = 1;
+        bool some = true;
+        char types[192] = "", rest[128] = "", result[64] = "";
+        for (uint32_t d = 0; d < g.rank; d++) {
+            g.base[d] = g.dilation[d] = 1;
+            int64_t padded = g.n[d] + g.padding[2 * d] + g.padding[2 * d + 1];
+            g.out[d] = padded < g.size[d] ? -1 : (padded - g.size[d]) / g.stride[d] + 1;
+            n *= g.n[d];
+            m *= g.out[d];
+            window *= g.size[d];
+            some = some && g.out[d] > 0;
+            snprintf(result + strlen(result), 32, "%dx", (int)g.n[d]);
+            snprintf(rest + strlen(rest), 32, "%dx", (int)g.out[d]);
+        }
+        if (!some) continue;
+        done++;
+        strcat(result, "i32");
+        snprintf(types, sizeof types, "%s, %si32, i32", result, rest);
+        for (int64_t i = 0; i < n; i++) {
+            x[i] = (int32_t)random_below(20);
+            want[i] = 9;
+        }
+        for (int64_t i = 0; i < m; i++) source[i] = (int32_t)random_below(100);
+        for (int64_t i = 0; i < m; i++) {
+            int64_t best = -1;
+            for (int64_t k = 0; k < window; k++) {
+                int64_t a = i, b = k, at = 0, scale = 1;
+                for (uint32_t d = g.rank; d--; a /= g.out[d], b /= g.size[d]) {
+                    int64_t p = a % g.out[d] * g.stride[d] + b % g.size[d] - g.padding[2 * d];
+                    if (p < 0 || p >= g.n[d]) at = -100000000;
+                    at += p * scale;
+                    scale *= g.n[d];
+                }
+                if (at >= 0 && (best < 0 || x[best] < x[at])) best = at;
+            }
+            if (best >= 0) want[best] += source[i];
+        }
+        tn_op *op = make_op_with_regions(TN_OP_select_and_scatter, types, result, 2);
+        make_select(op, "i32");
+        make_binary_region(op, 1, TN_OP_add, "i32");
+        set_windows(op, g.rank, g.size, g.stride, NULL, NULL, g.padding);
+        int32_t init = 9;
+        RUN(op, IN(x, source, &init), OUT(out));
+        assert_memory_equal(out, want, (size_t)n * 4);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reduces_the_example), cmocka_unit_test(random_windows_equal_a_walk),
+        cmocka_unit_test(running_totals),      cmocka_unit_test(pools_and_scans_are_quick),
+        cmocka_unit_test(selects_the_example), cmocka_unit_test(random_selections_equal_a_walk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
