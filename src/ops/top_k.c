@@ -3,6 +3,7 @@
  * lines sorted by the comparator that it calls. */
 #include "ops/access.h"
 #include "ops/behaviours.h"
+#include "ops/body.h"
 #include "ops/custom_call.h"
 #include "ops/infer.h"
 #include "ops/strided.h"
