@@ -32,17 +32,22 @@ static void make_classes(tn_plan *p)
     }
 }
 
+/* May output `out` of a tile program be written over the content of root `dying`? */
+static bool tile_allows(const tn_plan *p, const tn_tile_program *t, uint32_t dying, uint32_t out)
+{
+    for (uint32_t i = 0; i < t->n_inputs; i++)
+        if (tn_plan_root(p, t->inputs[i].value) == dying && !tn_tile_may_overwrite(t, i, out))
+            return false;
+    return true;
+}
+
 /* May result `r` of `op` be computed over the content of root `dying`, which ends at that op? */
 static bool op_allows(const tn_plan *p, const tn_item *item, uint32_t dying, uint32_t r)
 {
     const tn_op *op = item->op;
-    bool elementwise = tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE);
-    if (!elementwise && !tn_op_has_trait(op, TN_TRAIT_IN_PLACE)) return false;
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        if (tn_plan_root(p, op->operands[i]) != dying) continue;
-        if (!elementwise && i != r) return false;
-        if (!tn_type_equal(op->operands[i]->type, op->results[r].type)) return false;
-    }
+    if (!tn_op_has_trait(op, TN_TRAIT_IN_PLACE)) return false;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (tn_plan_root(p, op->operands[i]) == dying && i != r) return false;
     for (uint32_t i = 0; i < op->n_regions; i++)
         for (uint32_t j = 0; j < item->bodies[i]->n_captures; j++)
             if (tn_plan_root(p, item->bodies[i]->captures[j]) == dying) return false;
@@ -54,7 +59,14 @@ static bool may_touch(const tn_plan *p, const tn_segment *first, const tn_segmen
 {
     const tn_item *item = &p->items[second->start / 2];
     if (item->kind == TN_ITEM_MOVES) return true;
-    if (item->kind != TN_ITEM_OP || second->start % 2) return false;
+    if (second->start % 2) return false;
+    if (item->kind == TN_ITEM_TILE) {
+        for (uint32_t i = 0; i < item->tile->n_outputs; i++)
+            if (tn_plan_root(p, item->tile->outputs[i].value) == second->born)
+                return tile_allows(p, item->tile, first->dies, i);
+        return false;
+    }
+    if (item->kind != TN_ITEM_OP) return false;
     for (uint32_t r = 0; r < item->op->n_results; r++)
         if (tn_plan_root(p, &item->op->results[r]) == second->born)
             return op_allows(p, item, first->dies, r);
@@ -105,7 +117,11 @@ static void try_merge(tn_plan *p, uint32_t x, uint32_t y)
     tn_segment joined[SEGMENTS_AT_MOST];
     uint32_t n;
     if (!join(p, a, b, joined, &n)) return;
-    if (n > b->n_segments) b->segments = TN_NEW_ARRAY(p->arena, tn_segment, n);
+    /* A class of one root shares the root's segments, which stay as they are. */
+    if (n > b->n_segments || !b->owns_segments) {
+        b->segments = TN_NEW_ARRAY(p->arena, tn_segment, n);
+        b->owns_segments = true;
+    }
     memcpy(b->segments, joined, n * sizeof *joined);
     b->n_segments = n;
     a->merged = (uint32_t)(b - p->classes);
@@ -146,15 +162,28 @@ static void merge_moves(tn_plan *p)
         try_merge(p, tn_plan_root(p, p->moves[i].from), p->moves[i].to);
 }
 
-static void merge_elementwise(tn_plan *p)
+static bool dies_at(const tn_plan *p, const tn_value *v, uint32_t at)
+{
+    uint32_t root = tn_plan_root(p, v);
+    if (root == TN_NO_ROOT) return false;
+    const tn_root *r = &p->roots[root];
+    for (uint32_t i = 0; i < r->n_segments; i++)
+        if (r->segments[i].end == 2 * at) return true;
+    return false;
+}
+
+static void merge_tiles(tn_plan *p)
 {
     for (uint32_t at = 0; at < p->n_items; at++) {
-        const tn_op *op = p->items[at].op;
-        if (p->items[at].kind != TN_ITEM_OP || !tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE)) continue;
-        uint32_t result = tn_plan_root(p, &op->results[0]);
-        for (uint32_t i = 0; i < op->n_operands; i++)
-            if (tn_type_equal(op->operands[i]->type, op->results[0].type))
-                try_merge(p, tn_plan_root(p, op->operands[i]), result);
+        const tn_tile_program *t = p->items[at].tile;
+        if (p->items[at].kind != TN_ITEM_TILE) continue;
+        for (uint32_t i = 0; i < t->n_inputs; i++) {
+            if (!dies_at(p, t->inputs[i].value, at)) continue;
+            for (uint32_t o = 0; o < t->n_outputs; o++)
+                if (tn_tile_may_overwrite(t, i, o))
+                    try_merge(p, tn_plan_root(p, t->inputs[i].value),
+                              tn_plan_root(p, t->outputs[o].value));
+        }
     }
 }
 
@@ -164,5 +193,5 @@ void tn_plan_coalesce(tn_plan *p)
     tie_aliases(p);
     merge_in_place(p);
     merge_moves(p);
-    merge_elementwise(p);
+    merge_tiles(p);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/options.h"
 #include "executable/compile_options.h"
 #include "executable/fingerprint.h"
 #include "executable/program.h"
@@ -53,14 +54,14 @@ static void keep_locations(tn_executable *e)
     e->module->locator = &l->as_locator;
 }
 
-static tn_status *plan_module(tn_executable *e)
+static tn_status *plan_module(tn_executable *e, bool fuse)
 {
     tn_module *m = e->module;
     tn_module_number(m);
     uint32_t n_params = m->main->body.n_args;
     int32_t *aliases = TN_NEW_ARRAY(e->arena, int32_t, n_params);
     TN_TRY(tn_find_aliases(m, aliases));
-    tn_plan p = {.module = m, .arena = e->arena, .main = m->main, .aliases = aliases};
+    tn_plan p = {.module = m, .arena = e->arena, .main = m->main, .fuse = fuse, .aliases = aliases};
     TN_TRY(tn_plan_flatten(&p));
     tn_plan_liveness(&p);
     tn_plan_coalesce(&p);
@@ -96,9 +97,10 @@ static tn_status *compile(void *ctx)
     TN_TRY(settle_count(&e->module->num_partitions, source.num_partitions, "partitions"));
     if (!source.as_it_is) TN_TRY(tn_module_verify(e->module));
     TN_TRY(tn_passes_run(e->module, source.as_it_is));
-    TN_TRY(plan_module(e));
+    TN_TRY(plan_module(e, tn_options_get()->fuse && !source.unfused));
     tn_fingerprint(e->code, e->code_size, e->options, e->options_size, e->info.fingerprint);
     keep_locations(e);
+    if (tn_dumps("steps")) tn_dump_steps(e, stderr);
     e->info.code_bytes = tn_arena_bytes(e->arena);
     return NULL;
 }

@@ -13,8 +13,9 @@ typedef struct tn_source {
     const void *read_ctx; /* for read */
     /* How many of each the program runs as, if the caller says more than the program does. */
     int64_t num_replicas, num_partitions;
-    uint64_t fail_at;     /* test hook: see tn_arena_fail_at */
-    bool as_it_is;        /* no verification, and no passes but those that are needed */
+    uint64_t fail_at; /* test hook: see tn_arena_fail_at */
+    bool unfused;     /* every elementwise op by itself */
+    bool as_it_is;    /* no verification, and no passes but those that are needed */
 } tn_source;
 
 tn_status *tn_compile_source(const tn_source *source, tn_executable **out) TN_MUST_USE;

@@ -19,6 +19,16 @@ static double bytes_of(const tn_op *op)
     return bytes;
 }
 
+static double bytes_of_tile(const tn_tile_program *t)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < t->n_inputs; i++)
+        bytes += (double)tn_type_bytes(t->inputs[i].value->type);
+    for (uint32_t i = 0; i < t->n_outputs; i++)
+        bytes += (double)tn_type_bytes(t->outputs[i].value->type);
+    return bytes;
+}
+
 static double product(const tn_type *t, const int64_t *dims, uint32_t n)
 {
     double p = 1;
@@ -86,6 +96,10 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
         if (item->kind == TN_ITEM_OP) {
             flops = flops_of(item->op);
             bytes = bytes_of(item->op);
+        } else if (item->kind == TN_ITEM_TILE) {
+            flops = (double)item->tile->n * item->tile->n_ops;
+            bytes = bytes_of_tile(item->tile);
+            ns += n * item->tile->cost_ns * (double)item->tile->n;
         } else if (item->kind == TN_ITEM_MOVES) {
             for (uint32_t j = 0; j < item->n; j++)
                 bytes += 2 * (double)p->roots[p->moves[item->first + j].to].bytes;

@@ -236,10 +236,24 @@ static tn_status *flatten_op(tn_plan *p, const tn_op *op, uint32_t loop)
     return flatten_plain(p, op, loop);
 }
 
+static void flatten_tile(tn_plan *p, const tn_tile_program *t, uint32_t loop)
+{
+    uint32_t at = add_item(p, (tn_item){.kind = TN_ITEM_TILE, .loop = loop, .tile = t});
+    for (uint32_t i = 0; i < t->n_outputs; i++) {
+        const tn_value *v = t->outputs[i].value;
+        p->root_of[v->id] = add_root(p, v, tn_type_bytes(v->type), at);
+    }
+}
+
 static tn_status *flatten_ops(tn_plan *p, const tn_region *r, uint32_t loop)
 {
-    for (const tn_op *op = r->first; op; op = op->next)
-        if (!tn_op_has_trait(op, TN_TRAIT_TERMINATOR)) TN_TRY(flatten_op(p, op, loop));
+    const tn_cluster *clusters;
+    uint32_t n;
+    tn_cluster_region(&p->clusters, r, &clusters, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (clusters[i].tile) flatten_tile(p, clusters[i].tile, loop);
+        else TN_TRY(flatten_op(p, clusters[i].op, loop));
+    }
     return NULL;
 }
 
@@ -264,6 +278,8 @@ static tn_status *flatten_params(tn_plan *p)
 tn_status *tn_plan_flatten(tn_plan *p)
 {
     p->root_of = TN_NEW_ARRAY(p->arena, uint32_t, p->module->n_values);
+    for (uint32_t i = 0; i < p->module->n_values; i++) p->root_of[i] = TN_NO_ROOT;
+    tn_cluster_begin(p->main, p->fuse, p->arena, &p->clusters);
     tn_loop program = {.trips = 1};
     TN_PLAN_PUSH(p, p->loops, p->n_loops, p->loop_capacity, program);
     add_item(p, (tn_item){.kind = TN_ITEM_START});

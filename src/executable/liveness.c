@@ -41,6 +41,10 @@ void tn_plan_liveness(tn_plan *p)
         const tn_item *item = &p->items[at];
         switch (item->kind) {
         case TN_ITEM_OP: use_op(p, item, at); break;
+        case TN_ITEM_TILE:
+            for (uint32_t i = 0; i < item->tile->n_inputs; i++)
+                use(p, item->tile->inputs[i].value, at);
+            break;
         case TN_ITEM_MOVES:
             for (uint32_t i = 0; i < item->n; i++) use(p, p->moves[item->first + i].from, at);
             break;

@@ -18,6 +18,7 @@
 
 #include <string.h>
 
+#include "codegen/cluster.h"
 #include "ir/ir.h"
 #include "ops/body.h"
 
@@ -26,6 +27,7 @@
 typedef enum {
     TN_ITEM_START,
     TN_ITEM_OP,
+    TN_ITEM_TILE,
     TN_ITEM_MOVES,  /* parallel copies: all sources are read before any target is written */
     TN_ITEM_BRANCH, /* to `target` unless `value` */
     TN_ITEM_SWITCH, /* to one of the targets by `value`, the last one when out of range */
@@ -39,8 +41,9 @@ typedef struct {
     const tn_op *op;
     const tn_value *value;
     const tn_body *const *bodies; /* of an op's regions */
-    uint32_t target;              /* BRANCH, JUMP */
-    uint32_t first, n;            /* MOVES: of tn_plan.moves; SWITCH: of tn_plan.targets */
+    const tn_tile_program *tile;
+    uint32_t target;   /* BRANCH, JUMP */
+    uint32_t first, n; /* MOVES: of tn_plan.moves; SWITCH: of tn_plan.targets */
 } tn_item;
 
 typedef struct {
@@ -86,6 +89,7 @@ typedef struct {
     size_t bytes, offset;
     uint32_t n_segments;
     tn_segment *segments;
+    bool owns_segments;
     uint32_t merged; /* into this class, or itself */
 } tn_class;
 
@@ -93,6 +97,8 @@ typedef struct {
     tn_module *module;
     tn_arena *arena;
     const tn_function *main;
+    bool fuse; /* whether elementwise ops run together */
+    tn_cluster_context clusters;
     const int32_t *aliases; /* [parameters]: the result that takes the memory, -1: none */
 
     tn_item *items;

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "executable/executable.h"
 #include "executable/plan.h"
@@ -18,6 +19,7 @@ typedef struct {
 } tn_step_ref;
 
 typedef enum {
+    TN_STEP_TILE,   /* a tile program on refs: inputs, then outputs */
     TN_STEP_EVAL,   /* eval(op) on refs: n_operands operands, then n_results results */
     TN_STEP_FILL,   /* refs[0] with copies of `element` */
     TN_STEP_COPY,   /* refs[0] to refs[1], `bytes` */
@@ -48,6 +50,7 @@ typedef struct {
             const tn_literal *element;
         };
         const uint32_t *targets;
+        const tn_tile_program *tile;
     };
 } tn_step;
 
@@ -86,6 +89,8 @@ typedef struct {
 uint32_t tn_order_moves(tn_arena *a, const tn_copy *moves, uint32_t n, tn_step_ref spare,
                         tn_copy *out);
 
+/* A line per step, for people (TN_DUMP=steps). */
+void tn_dump_steps(const tn_executable *e, FILE *f);
 /* Aliasing of parameters by results, from the attributes of main's arguments: aliases[parameters]
  * is the result or -1. */
 tn_status *tn_find_aliases(const tn_module *m, int32_t *aliases) TN_MUST_USE;

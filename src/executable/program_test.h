@@ -28,13 +28,18 @@ UNUSED static tn_status *read_test_source(const tn_source *self, tn_arena *a, tn
     return NULL;
 }
 
+UNUSED static tn_status *compile_source(test_source *s, tn_executable **out)
+{
+    s->as_source.read = read_test_source;
+    s->as_source.read_ctx = s;
+    return tn_compile_source(&s->as_source, out);
+}
+
 UNUSED static tn_status *compile_program(program_fn *build, void *ctx, bool as_it_is,
                                          uint64_t fail_at, tn_executable **out)
 {
-    test_source s = {
-        {.read = read_test_source, .as_it_is = as_it_is, .fail_at = fail_at}, build, ctx};
-    s.as_source.read_ctx = &s;
-    return tn_compile_source(&s.as_source, out);
+    test_source s = {{.as_it_is = as_it_is, .fail_at = fail_at}, build, ctx};
+    return compile_source(&s, out);
 }
 
 /* Runs with fresh memory around each block, so that the sanitizer sees what goes astray. Donated

@@ -15,8 +15,30 @@ static uint32_t below(uint32_t n)
 
 /* The types that programs work on: few, so that values meet. LONG is large enough for splats that
  * are filled in at run time. */
-enum { SMALL, SQUARE, LONG, FLOATS, SCALAR, N_TYPES };
-static const char *const type_texts[] = {"12xi32", "3x4xi32", "1100xi32", "12xf32", "i32"};
+enum { SMALL, SQUARE, LONG, FLOATS, SCALAR, WIDE, N_TYPES };
+static const char *const type_texts[] = {"12xi32", "3x4xi32", "1100xi32",
+                                         "12xf32", "i32",     "40x50xi32"};
+/* What is broadcast to each of them, and along which dimensions. */
+static const struct {
+    const char *from;
+    uint32_t rank;
+    int64_t dims[2];
+} broadcasts[][4] = {
+    [SMALL] = {{"i32", 0, {0}}, {"1xi32", 1, {0}}, {"i32", 0, {0}}, {"i32", 0, {0}}},
+    [SQUARE] = {{"3xi32", 1, {0}},
+                {"4xi32", 1, {1}},
+                {"4x3xi32", 2, {1, 0}},
+                {"1x4xi32", 2, {0, 1}}},
+    [LONG] = {{"i32", 0, {0}}, {"1xi32", 1, {0}}, {"i32", 0, {0}}, {"i32", 0, {0}}},
+    [FLOATS] = {{"f32", 0, {0}}, {"1xf32", 1, {0}}, {"f32", 0, {0}}, {"f32", 0, {0}}},
+    [WIDE] = {{"40xi32", 1, {0}},
+              {"50xi32", 1, {1}},
+              {"50x40xi32", 2, {1, 0}},
+              {"1x50xi32", 2, {0, 1}}},
+    [SCALAR] = {{"i32", 0, {0}}, {"i32", 0, {0}}, {"i32", 0, {0}}, {"i32", 0, {0}}},
+};
+
+#define ELEMENTS 2000 /* of the largest */
 
 #define VALUES 64
 typedef struct {
@@ -50,9 +72,9 @@ static tn_value *integer(builder *b, int32_t v)
 
 static tn_value *random_constant(builder *b, unsigned type)
 {
-    int32_t data[1100];
+    int32_t data[ELEMENTS];
     float *reals = (float *)data;
-    for (uint32_t i = 0; i < 1100; i++) {
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
         if (type == FLOATS) reals[i] = (float)below(100) - 50;
         else data[i] = (int32_t)below(100) - 50;
     }
@@ -118,12 +140,92 @@ static void build_barrier(builder *b, pool *p)
     offer(p, y, &op->results[1]);
 }
 
+static tn_value *slice_to(builder *b, tn_value *x, const char *type)
+{
+    int64_t zero = 0, one = 1;
+    tn_op *op = add_op(b, TN_OP_slice, 1, &x, 1, 0);
+    op->results[0].type = type_of(b, type);
+    tn_op_set_attr(b->module, op, TN_ATTR_start_indices, tn_attr_ints(b->arena, &zero, 1));
+    tn_op_set_attr(b->module, op, TN_ATTR_limit_indices,
+                   tn_attr_ints(b->arena, op->results[0].type->dims, 1));
+    tn_op_set_attr(b->module, op, TN_ATTR_strides, tn_attr_ints(b->arena, &one, 1));
+    return &op->results[0];
+}
+
+/* Something to broadcast to `type`, cut from a value or from memory. */
+static void build_broadcast(builder *b, pool *p, unsigned type)
+{
+    uint32_t form = below(4), rank = broadcasts[type][form].rank;
+    const tn_type *from = type_of(b, broadcasts[type][form].from);
+    int64_t n = tn_type_elements(from);
+    char flat[32];
+    snprintf(flat, sizeof flat, "%lldx%s", (long long)n, type == FLOATS ? "f32" : "i32");
+    tn_value *x = n > 1100 ? take(b, p, WIDE)
+                           : slice_to(b,
+                                      take(b, p,
+                                           type == FLOATS ? FLOATS
+                                           : type == WIDE ? LONG
+                                                          : SMALL),
+                                      flat);
+    x = reshape(b, x, broadcasts[type][form].from);
+    tn_op *op = add_op(b, TN_OP_broadcast_in_dim, 1, &x, 1, 0);
+    op->results[0].type = type_of(b, type_texts[type]);
+    tn_op_set_attr(b->module, op, TN_ATTR_broadcast_dimensions,
+                   tn_attr_ints(b->arena, broadcasts[type][form].dims, rank));
+    offer(p, type, &op->results[0]);
+}
+
+static void build_iota(builder *b, pool *p, unsigned type)
+{
+    tn_op *op = add_op(b, TN_OP_iota, 0, NULL, 1, 0);
+    op->results[0].type = type_of(b, type_texts[type]);
+    int64_t dim = op->results[0].type->rank == 2 ? below(2) : 0;
+    tn_op_set_attr(b->module, op, TN_ATTR_iota_dimension, tn_attr_int(b->arena, dim));
+    offer(p, type, &op->results[0]);
+}
+
+static void build_select(builder *b, pool *p, unsigned type)
+{
+    tn_value *x = take(b, p, type), *y = take(b, p, type), *scalar = take(b, p, SCALAR);
+    tn_value *choice = compare(b, (int)below(6), x, y);
+    if (below(2)) choice = compare(b, TN_comparison_direction_GT, scalar, integer(b, 3));
+    tn_op *op = add_op(b, TN_OP_select, 3, (tn_value *[]){choice, x, y}, 1, 0);
+    op->results[0].type = x->type;
+    offer(p, type, &op->results[0]);
+    if (type == FLOATS) return;
+    tn_value *limits[2] = {below(2) ? take(b, p, type) : scalar,
+                           below(2) ? take(b, p, type) : scalar};
+    tn_op *clamp =
+        add_op(b, TN_OP_clamp, 3, (tn_value *[]){limits[0], &op->results[0], limits[1]}, 1, 0);
+    clamp->results[0].type = x->type;
+    offer(p, type, &clamp->results[0]);
+}
+
+static void build_convert(builder *b, pool *p)
+{
+    bool to_float = below(2);
+    tn_value *x = take(b, p, to_float ? SMALL : FLOATS);
+    tn_value *y = take(b, p, FLOATS);
+    if (!to_float) {
+        /* Kept small, so that what comes back from integers is exact. */
+        tn_op *bounded = add_op(
+            b, TN_OP_clamp, 3,
+            (tn_value *[]){splat(b, "f32", (float[]){-999}), y, splat(b, "f32", (float[]){999})}, 1,
+            0);
+        bounded->results[0].type = y->type;
+        x = &bounded->results[0];
+    }
+    tn_op *op = add_op(b, TN_OP_convert, 1, &x, 1, 0);
+    op->results[0].type = type_of(b, type_texts[to_float ? FLOATS : SMALL]);
+    offer(p, to_float ? FLOATS : SMALL, &op->results[0]);
+}
+
 static void build_op(builder *b, pool *p, uint32_t depth)
 {
     static const tn_op_kind whole[] = {TN_OP_add, TN_OP_subtract, TN_OP_multiply,
                                        TN_OP_xor, TN_OP_and,      TN_OP_maximum};
     unsigned type = below(N_TYPES);
-    switch (below(depth ? 14 : 11)) {
+    switch (below(depth ? 18 : 15)) {
     case 0:
     case 1:
     case 2:
@@ -145,8 +247,14 @@ static void build_op(builder *b, pool *p, uint32_t depth)
         offer(p, LONG, update_slice(b, take(b, p, LONG), take(b, p, LONG), take(b, p, SCALAR)));
         break;
     case 11:
-    case 12: build_while(b, p, depth - 1); break;
-    case 13: build_branch(b, p, depth - 1); break;
+        if (type != SCALAR) build_iota(b, p, type);
+        break;
+    case 12: build_broadcast(b, p, type); break;
+    case 13: build_select(b, p, type); break;
+    case 14: build_convert(b, p); break;
+    case 15:
+    case 16: build_while(b, p, depth - 1); break;
+    case 17: build_branch(b, p, depth - 1); break;
     }
 }
 
@@ -155,16 +263,16 @@ static void build_ops(builder *b, pool *p, uint32_t n, uint32_t depth)
     for (uint32_t i = 0; i < n; i++) build_op(b, p, depth);
 }
 
-#define PARAMETERS 5
+#define PARAMETERS 6
 #define RESULTS    6
 
 static void build_random(builder *b, void *ctx)
 {
     state = *(uint64_t *)ctx * 0x9E3779B97F4A7C15u + 1;
     for (int i = 0; i < 10; i++) below(2);
-    begin_function(
-        b, "main",
-        PARAMS(type_texts[0], type_texts[1], type_texts[2], type_texts[3], type_texts[4]));
+    begin_function(b, "main",
+                   PARAMS(type_texts[0], type_texts[1], type_texts[2], type_texts[3], type_texts[4],
+                          type_texts[5]));
     pool p = {0};
     for (unsigned i = 0; i < PARAMETERS; i++) offer(&p, i, &b->region->args[i]);
     build_ops(b, &p, 5 + below(30), 3);
@@ -187,7 +295,7 @@ static void build_random(builder *b, void *ctx)
     end_region(b, RESULTS, results);
 }
 
-/* --- both ways to run one --- */
+/* --- the ways to run one --- */
 
 typedef struct {
     void *data[RESULTS];
@@ -210,8 +318,8 @@ static void free_values(values *v)
 static void make_args(void **args)
 {
     for (unsigned i = 0; i < PARAMETERS; i++) {
-        args[i] = memory(1100 * 4);
-        for (int32_t j = 0; j < 1100; j++) {
+        args[i] = memory(ELEMENTS * 4);
+        for (int32_t j = 0; j < ELEMENTS; j++) {
             if (i == FLOATS) ((float *)args[i])[j] = (float)(j % 37) - 9;
             else ((int32_t *)args[i])[j] = i == SCALAR ? 3 : j * 7919 % 1000;
         }
@@ -273,7 +381,7 @@ static void check_run(const tn_executable *e, uint64_t seed, const values *expec
                      donate);
     for (uint32_t i = 0; i < PARAMETERS; i++) {
         bool given = donate && info->params[i].alias >= 0;
-        if (!given && memcmp(args[i], before[i], 1100 * 4))
+        if (!given && memcmp(args[i], before[i], ELEMENTS * 4))
             fail_msg("seed %llu: parameter %u was written", (unsigned long long)seed, i);
         if (!given) free(args[i]);
         free(before[i]);
@@ -285,9 +393,10 @@ static void check_seed(uint64_t seed)
 {
     values expected;
     expected_values(seed, &expected);
-    for (int as_it_is = 0; as_it_is < 2; as_it_is++) {
+    for (int way = 0; way < 4; way++) {
         tn_executable *e;
-        MUST(compile_program(build_random, &seed, as_it_is, 0, &e));
+        test_source s = {{.as_it_is = way & 1, .unfused = way & 2}, build_random, &seed};
+        MUST(compile_source(&s, &e));
         for (int donate = 0; donate < 2; donate++) check_run(e, seed, &expected, donate);
         tn_executable_release(e);
     }

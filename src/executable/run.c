@@ -42,6 +42,15 @@ static tn_status *evaluate(machine *m, const tn_step *s)
     return s->eval(s->op, &m->ctx, m->tensors, m->tensors + s->n_operands);
 }
 
+/* Tile programs want addresses alone: they are put where tensors would be. */
+static void run_tile(machine *m, const tn_step *s)
+{
+    uint32_t n = s->n_operands + s->n_results;
+    void **memory = (void **)m->tensors;
+    for (uint32_t i = 0; i < n; i++) memory[i] = address(m, &s->refs[i]);
+    tn_tile_run(s->tile, m->ctx.pool, memory);
+}
+
 static uint32_t choose(const machine *m, const tn_step *s)
 {
     int32_t i = *(const int32_t *)address(m, &s->refs[0]);
@@ -53,6 +62,7 @@ static tn_status *run_steps(machine *m)
     const tn_step *steps = m->e->steps, *s = steps;
     for (;;) {
         switch ((tn_step_kind)s->kind) {
+        case TN_STEP_TILE: run_tile(m, s); break;
         case TN_STEP_EVAL: TN_TRY(evaluate(m, s)); break;
         case TN_STEP_FILL:
             tn_constant_fill(address(m, &s->refs[0]), s->bytes, s->element->data, s->element->size);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
 #include "executable/constants.h"
 #include "executable/program.h"
 
@@ -27,6 +29,8 @@ static tn_step_ref ref_to(const tn_plan *p, uint32_t root, const tn_type *type)
 
 static tn_step_ref ref_of(const tn_plan *p, const tn_value *v)
 {
+    assert((tn_plan_root(p, v) != TN_NO_ROOT || tn_type_bytes(v->type) == 0) &&
+           "a value without memory");
     return ref_to(p, tn_plan_root(p, v), v->type);
 }
 
@@ -70,6 +74,21 @@ static void add_op(maker *m, const tn_item *item)
     if (n + op->n_results > m->e->refs_at_most) m->e->refs_at_most = n + op->n_results;
 }
 
+static void add_tile(maker *m, const tn_item *item)
+{
+    const tn_tile_program *t = item->tile;
+    uint32_t n = t->n_inputs + t->n_outputs;
+    tn_step_ref *refs = TN_NEW_ARRAY(m->plan->arena, tn_step_ref, n), *r = refs;
+    for (uint32_t i = 0; i < t->n_inputs; i++) *r++ = ref_of(m->plan, t->inputs[i].value);
+    for (uint32_t i = 0; i < t->n_outputs; i++) *r++ = ref_of(m->plan, t->outputs[i].value);
+    add_step(m, (tn_step){.kind = TN_STEP_TILE,
+                          .n_operands = t->n_inputs,
+                          .n_results = t->n_outputs,
+                          .refs = refs,
+                          .tile = t});
+    if (n > m->e->refs_at_most) m->e->refs_at_most = n;
+}
+
 static void add_moves(maker *m, const tn_item *item)
 {
     const tn_plan *p = m->plan;
@@ -100,6 +119,7 @@ static void add_item(maker *m, const tn_item *item)
     switch (item->kind) {
     case TN_ITEM_START: break;
     case TN_ITEM_OP: add_op(m, item); break;
+    case TN_ITEM_TILE: add_tile(m, item); break;
     case TN_ITEM_MOVES: add_moves(m, item); break;
     case TN_ITEM_BRANCH:
         add_step(m, (tn_step){.kind = TN_STEP_UNLESS,

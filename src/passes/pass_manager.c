@@ -32,6 +32,12 @@ static bool names(const char *list, const char *name)
     return false;
 }
 
+bool tn_dumps(const char *name)
+{
+    const char *list = tn_options_get()->dump;
+    return *list && names(list, name);
+}
+
 static void dump(const tn_module *m, const char *name)
 {
     size_t size;
@@ -59,7 +65,7 @@ tn_status *tn_passes_run(tn_module *m, bool only_needed)
         if (log)
             tn_log(TN_LOG_DEBUG, "passes", "%s: %s in %.1f us", p->name,
                    changed ? "changed" : "unchanged", (double)(now_ns() - start) / 1e3);
-        if (names(o->dump, p->name)) dump(m, p->name);
+        if (tn_dumps(p->name)) dump(m, p->name);
 #ifndef NDEBUG
         if (changed && !only_needed) TN_ANNOTATE(tn_module_verify(m), "after pass %s", p->name);
 #endif

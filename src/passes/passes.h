@@ -21,6 +21,8 @@ static inline bool tn_op_has_effect(const tn_op *op)
 #include "passes/pipeline.def"
 #undef TN_PASS
 
+/* Does TN_DUMP name `name` (or "all")? */
+bool tn_dumps(const char *name);
 /* Runs the pipeline on a verified module; `only_needed` leaves out what merely makes it faster.
  * Honours TN_DUMP (prints after the passes that it names), TN_LAST_PASS (stops after that one) and
  * TN_LOG=passes:debug (times and changes); in debug builds verifies after each pass. */

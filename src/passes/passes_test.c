@@ -374,6 +374,63 @@ PASS_TEST(what_is_the_same_in_every_iteration_leaves_all_loops)
     assert_ptr_equal(other->op->region, &loops[1]->regions[1]);
 }
 
+/* --- schedule --- */
+
+static uint32_t place_of(const tn_op *op)
+{
+    uint32_t n = 0;
+    for (; op->prev; op = op->prev) n++;
+    return n;
+}
+
+static tn_value *wide(builder *b, tn_value *x)
+{
+    tn_op *op = add_op(b, TN_OP_broadcast_in_dim, 1, &x, 1, 0);
+    op->results[0].type = type_of(b, "1000xi32");
+    tn_op_set_attr(b->module, op, TN_ATTR_broadcast_dimensions, tn_attr_ints(b->arena, NULL, 0));
+    return &op->results[0];
+}
+
+PASS_TEST(tiny_ops_come_early_and_in_order)
+{
+    begin_function(b, "main", PARAMS("1000xi32", "i32", "i32"));
+    tn_value *args = b->region->args;
+    tn_value *x = unary(b, TN_OP_negate, &args[0]), *large = unary(b, TN_OP_not, x);
+    tn_value *p = binary(b, TN_OP_add, &args[1], &args[2]);
+    tn_value *y = unary(b, TN_OP_negate, large);
+    tn_value *q = binary(b, TN_OP_subtract, &args[1], &args[2]),
+             *r = binary(b, TN_OP_multiply, p, q);
+    tn_value *s = unary(b, TN_OP_negate, r);
+    RETURN(b, binary(b, TN_OP_add, y, wide(b, r)), s);
+    assert_true(apply(b, tn_pass_schedule));
+    assert_int_equal(place_of(p->op), 0);
+    assert_int_equal(place_of(q->op), 1);
+    assert_int_equal(place_of(r->op), 2);
+    assert_int_equal(place_of(x->op), 3);
+    assert_true(place_of(s->op) > place_of(y->op)); /* nobody waits for it */
+    assert_false(apply(b, tn_pass_schedule));
+}
+
+PASS_TEST(splats_are_made_right_before_their_first_use)
+{
+    begin_function(b, "main", PARAMS("1000xi32", "i1"));
+    tn_value *args = b->region->args, *zero = i32(b, "1000xi32", 0), *one = i32(b, "1000xi32", 1);
+    tn_value *x = reverse(b, &args[0]), *y = reverse(b, x);
+    tn_op *op =
+        control(b, TN_OP_if, 1, (tn_value *[]){&args[1]}, 1, (const tn_type *[]){x->type}, 2);
+    tn_region *outer = b->region;
+    begin_region(b, op, 0);
+    RETURN(b, zero);
+    begin_region(b, op, 1);
+    RETURN(b, y);
+    b->region = outer;
+    RETURN(b, binary(b, TN_OP_add, &op->results[0], one), binary(b, TN_OP_xor, zero, one));
+    assert_true(apply(b, tn_pass_schedule));
+    assert_ptr_equal(zero->op->next, op);
+    assert_int_equal(one->op->next->kind, TN_OP_add);
+    assert_ptr_equal(x->op, b->function->body.first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +453,8 @@ int main(void)
         cmocka_unit_test(what_nobody_wants_is_removed),
         cmocka_unit_test(carried_values_that_only_feed_themselves_are_removed),
         cmocka_unit_test(results_of_branches_that_nobody_wants_are_removed),
+        cmocka_unit_test(tiny_ops_come_early_and_in_order),
+        cmocka_unit_test(splats_are_made_right_before_their_first_use),
         cmocka_unit_test(what_is_the_same_in_every_iteration_leaves_all_loops),
     };
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);

@@ -79,12 +79,11 @@ def test_a_tree_of_arrays():
 
 
 def test_array_copies_its_source():
-    for n in (64, 1 << 20):
-        x = np.arange(n, dtype=np.int32)
-        with jax.default_device(DEV):
-            y = jnp.array(x).block_until_ready()  # before that JAX reads x, on jaxlib's cpu too
-        x[:] = -1
-        bits_equal(y, np.arange(n, dtype=np.int32))
+    x = np.arange(64, dtype=np.int32)
+    with jax.default_device(DEV):
+        y = jnp.array(x)
+    x[:] = -1
+    bits_equal(y, np.arange(64, dtype=np.int32))
 
 
 def test_source_may_be_dropped_at_once():

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codegen/cluster.h"
+
+#include <string.h>
+
+#include "ops/elementwise.h"
+#include "passes/rewrite.h"
+
+/* A cluster that nothing joined for so many ops is left alone: what joins it moves up to it, and
+ * would then have to be kept in memory for long. */
+#define RECENT_FOR_CONSUMERS  24
+#define RECENT_FOR_NEIGHBOURS 8
+#define RECENT_GROUPS         4
+
+typedef struct {
+    const tn_op *single; /* an op by itself, or NULL */
+    const tn_op **ops;
+    uint32_t n_ops, capacity, weight;
+    uint32_t last; /* when an op joined it */
+    int64_t n;     /* elements */
+} group;
+
+typedef struct {
+    tn_cluster_context *c;
+    const tn_region *region;
+    group *groups;
+    uint32_t n_groups, capacity;
+    uint32_t first;                 /* the mark of groups[0] */
+    uint32_t recent[RECENT_GROUPS]; /* groups of several ops that were worked on last */
+    uint32_t clock;                 /* counts ops */
+} former;
+
+const tn_value *tn_cluster_source(const tn_value *v)
+{
+    while (v->op && v->op->kind == TN_OP_reshape) v = v->op->operands[0];
+    return v;
+}
+
+/* --- what is known before --- */
+
+static bool is_fusable(const tn_op *op)
+{
+    tn_kernel k;
+    if (!tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE) || op->n_operands > TN_KERNEL_OPERANDS)
+        return false;
+    if (!tn_type_is_static(op->results[0].type)) return false;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (!tn_type_is_static(op->operands[i]->type)) return false;
+    tn_status *s = tn_elementwise_kernel(op, &k);
+    if (s) {
+        tn_status_free(s);
+        return false;
+    }
+    int64_t n = tn_type_elements(op->results[0].type);
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (k.in_step[i] && tn_type_elements(op->operands[i]->type) != n) return false;
+    return n > 0;
+}
+
+static bool is_mappable(const tn_op *op)
+{
+    tn_access_map map;
+    if (op->kind != TN_OP_broadcast_in_dim && op->kind != TN_OP_iota) return false;
+    const tn_type *t = op->results[0].type;
+    /* A scalar may be wanted as one by a kernel. */
+    if (!t->rank || !tn_type_is_static(t) || tn_type_elements(t) <= 0) return false;
+    if (op->kind == TN_OP_iota ? !tn_map_has_ramp(t->element)
+                               : !tn_type_is_static(op->operands[0]->type))
+        return false;
+    return tn_map_make(op, &map);
+}
+
+static void want(tn_cluster_context *c, const tn_value *v)
+{
+    c->flags[v->id] |= TN_VALUE_WANTED;
+    c->flags[tn_cluster_source(v)->id] |= TN_VALUE_WANTED;
+}
+
+/* Definitions come before uses, so flags of operands are there. in_body: of a reduction or the
+ * like, which is compiled elsewhere. */
+static void look_at(tn_cluster_context *c, const tn_region *r, bool in_body)
+{
+    for (tn_op *op = r->first; op; op = op->next) {
+        op->mark = 0;
+        bool fusable = !in_body && is_fusable(op);
+        if (fusable) c->flags[op->results[0].id] |= TN_VALUE_FUSABLE;
+        if (c->fuse && !in_body && is_mappable(op)) c->flags[op->results[0].id] |= TN_VALUE_MAPPED;
+        for (uint32_t i = 0; i < op->n_operands; i++) {
+            const tn_value *v = tn_cluster_source(op->operands[i]);
+            bool mapped = c->flags[v->id] & TN_VALUE_MAPPED;
+            /* What a tile program of another region wants is in memory, unless it is mapped there
+             * too. */
+            if (fusable && (mapped || v->region == r)) continue;
+            if (op->kind != TN_OP_reshape) want(c, op->operands[i]);
+        }
+        bool control = tn_op_has_trait(op, TN_TRAIT_CONTROL);
+        for (uint32_t i = 0; i < op->n_regions; i++)
+            look_at(c, &op->regions[i], in_body || !control);
+    }
+}
+
+void tn_cluster_begin(const tn_function *f, bool fuse, tn_arena *a, tn_cluster_context *out)
+{
+    *out = (tn_cluster_context){.arena = a, .fuse = fuse};
+    out->flags = TN_NEW_ARRAY(a, uint8_t, f->module->n_values);
+    out->slots = TN_NEW_ARRAY(a, uint32_t, f->module->n_values);
+    out->n_groups = 1;
+    look_at(out, &f->body, false);
+}
+
+/* --- forming groups --- */
+
+#define NOWHERE (-1)
+
+static bool is_mapped(const former *f, const tn_value *v)
+{
+    return f->c->flags[v->id] & TN_VALUE_MAPPED;
+}
+
+/* The group that makes `v`, NOWHERE if it is there from the start. */
+static int64_t group_of(const former *f, const tn_value *v)
+{
+    v = tn_cluster_source(v);
+    while (is_mapped(f, v) && v->op->n_operands) v = tn_cluster_source(v->op->operands[0]);
+    if (is_mapped(f, v) || tn_constant_of(v)) return NOWHERE;
+    if (!v->op || v->op->region != f->region || v->op->mark < f->first) return NOWHERE;
+    return (int64_t)v->op->mark - f->first;
+}
+
+static uint32_t add_group(former *f, group g)
+{
+    if (f->n_groups == f->capacity) {
+        group *old = f->groups;
+        f->capacity = f->capacity ? f->capacity * 2 : 16;
+        f->groups = TN_NEW_ARRAY(f->c->arena, group, f->capacity);
+        if (old) memcpy(f->groups, old, f->n_groups * sizeof *old);
+    }
+    f->groups[f->n_groups++] = g;
+    f->c->n_groups++;
+    return f->n_groups - 1;
+}
+
+/* Micro-ops and registers that an op may take. */
+static uint32_t weight_of(const former *f, const tn_op *op)
+{
+    uint32_t weight = 1;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const tn_value *v = tn_cluster_source(op->operands[i]);
+        weight += is_mapped(f, v) || tn_constant_of(v);
+    }
+    return weight;
+}
+
+/* Everything that `op` wants is made by group `g` or before it; what it wants through a map or as a
+ * scalar, before. */
+static bool precedes(const former *f, const tn_op *op, int64_t g)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const tn_value *v = tn_cluster_source(op->operands[i]);
+        int64_t made = group_of(f, v);
+        bool linear =
+            !is_mapped(f, v) && tn_type_elements(v->type) == tn_type_elements(op->results[0].type);
+        if (made > g || (made == g && !linear)) return false;
+    }
+    return true;
+}
+
+static bool may_join(const former *f, const tn_op *op, int64_t g, uint32_t recent)
+{
+    if (g < 0 || !f->c->fuse) return false;
+    const group *x = &f->groups[g];
+    return !x->single && x->n == tn_type_elements(op->results[0].type) &&
+           f->clock - x->last <= recent && x->weight + weight_of(f, op) <= TN_TILE_OPS &&
+           precedes(f, op, g);
+}
+
+static void remember(former *f, uint32_t g)
+{
+    for (uint32_t i = 0; i < RECENT_GROUPS; i++)
+        if (f->recent[i] == g + 1) return;
+    memmove(f->recent + 1, f->recent, (RECENT_GROUPS - 1) * sizeof *f->recent);
+    f->recent[0] = g + 1;
+}
+
+static uint32_t choose(former *f, const tn_op *op)
+{
+    int64_t last = NOWHERE;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        int64_t g = group_of(f, op->operands[i]);
+        if (g > last) last = g;
+    }
+    if (may_join(f, op, last, RECENT_FOR_CONSUMERS)) return (uint32_t)last;
+    for (uint32_t i = 0; i < RECENT_GROUPS; i++)
+        if (f->recent[i] && may_join(f, op, f->recent[i] - 1, RECENT_FOR_NEIGHBOURS))
+            return f->recent[i] - 1;
+    return add_group(f, (group){.n = tn_type_elements(op->results[0].type)});
+}
+
+static void join(former *f, tn_op *op)
+{
+    uint32_t at = choose(f, op);
+    group *g = &f->groups[at];
+    if (g->n_ops == g->capacity) {
+        const tn_op **old = g->ops;
+        g->capacity = g->capacity ? g->capacity * 2 : 4;
+        g->ops = TN_NEW_ARRAY(f->c->arena, const tn_op *, g->capacity);
+        if (old) memcpy(g->ops, old, g->n_ops * sizeof *old);
+    }
+    g->ops[g->n_ops++] = op;
+    g->weight += weight_of(f, op);
+    g->last = f->clock;
+    op->mark = f->first + at;
+    remember(f, at);
+}
+
+static bool is_dense_constant(const tn_op *op)
+{
+    return op->kind == TN_OP_constant && !tn_op_attr(op, TN_ATTR_value)->tensor.splat;
+}
+
+/* Is memory made for what `op` gives? Not for splats and broadcasts that only tile programs read.
+ */
+static bool is_made(const former *f, const tn_op *op)
+{
+    uint8_t flags = op->n_results ? f->c->flags[op->results[0].id] : TN_VALUE_WANTED;
+    if (!f->c->fuse || flags & TN_VALUE_WANTED) return true;
+    return !(flags & TN_VALUE_MAPPED) && op->kind != TN_OP_constant;
+}
+
+static void form(former *f)
+{
+    /* Dense constants are there from the start, whatever group comes to read them. */
+    for (tn_op *op = f->region->first; op; op = op->next)
+        if (is_dense_constant(op)) add_group(f, (group){.single = op});
+    for (tn_op *op = f->region->first; op; op = op->next) {
+        if (tn_op_has_trait(op, TN_TRAIT_TERMINATOR) || is_dense_constant(op) || !is_made(f, op))
+            continue;
+        f->clock += op->kind != TN_OP_constant && op->kind != TN_OP_reshape;
+        if (op->n_results && f->c->flags[op->results[0].id] & TN_VALUE_FUSABLE) join(f, op);
+        else op->mark = f->first + add_group(f, (group){.single = op});
+    }
+}
+
+/* What one group makes and another wants goes through memory. */
+static void want_between(former *f)
+{
+    for (uint32_t i = 0; i < f->n_groups; i++) {
+        const group *g = &f->groups[i];
+        for (uint32_t j = 0; j < g->n_ops; j++) {
+            const tn_op *op = g->ops[j];
+            for (uint32_t k = 0; k < op->n_operands; k++) {
+                const tn_value *v = tn_cluster_source(op->operands[k]);
+                if (!is_mapped(f, v) && v->op && v->op->mark != op->mark)
+                    f->c->flags[v->id] |= TN_VALUE_WANTED;
+            }
+        }
+    }
+}
+
+void tn_cluster_region(tn_cluster_context *c, const tn_region *r, const tn_cluster **out,
+                       uint32_t *n)
+{
+    former f = {.c = c, .region = r, .first = c->n_groups};
+    form(&f);
+    want_between(&f);
+    tn_cluster *list = TN_NEW_ARRAY(c->arena, tn_cluster, f.n_groups);
+    for (uint32_t i = 0; i < f.n_groups; i++) {
+        const group *g = &f.groups[i];
+        if (g->single) list[i].op = g->single;
+        else list[i].tile = tn_tile_build(c, g->ops, g->n_ops);
+    }
+    *out = list;
+    *n = f.n_groups;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster.h - which ops of a region run together.
+ *
+ * A region becomes a list of clusters in an order that dependences allow. A cluster is a tile
+ * program, or one op that is none. An elementwise op joins a cluster of as many elements that was
+ * worked on just before and that comes after, or holds, all that the op wants; reshapes don't
+ * matter, for elements keep their order. Broadcasts and iotas are read through a map; where only
+ * tile programs want one it has no memory of its own. */
+#ifndef TN_CODEGEN_CLUSTER_H
+#define TN_CODEGEN_CLUSTER_H
+
+#include "codegen/tile.h"
+
+typedef struct {
+    const tn_op *op;             /* of a cluster that is no tile program */
+    const tn_tile_program *tile; /* or NULL */
+} tn_cluster;
+
+/* What is known of a function's values before its regions are clustered. */
+typedef struct tn_cluster_context {
+    tn_arena *arena;
+    bool fuse;       /* false: every op by itself */
+    uint8_t *flags;  /* [n_values]: private */
+    uint32_t *slots; /* [n_values]: private */
+    uint32_t n_groups;
+} tn_cluster_context;
+
+/* Prepares for the regions of `f`, whose module is numbered. Uses the marks of its ops. */
+void tn_cluster_begin(const tn_function *f, bool fuse, tn_arena *a, tn_cluster_context *out);
+/* The clusters of main's body or of a region of control flow, in the order in which to run them;
+ * without the terminator. Regions inside are asked for on their own, later. */
+void tn_cluster_region(tn_cluster_context *c, const tn_region *r, const tn_cluster **out,
+                       uint32_t *n);
+
+/* --- between the files of this folder --- */
+
+enum {
+    TN_VALUE_FUSABLE = 1, /* of an elementwise op that a tile program may hold */
+    TN_VALUE_WANTED = 2,  /* somebody wants it in memory */
+    TN_VALUE_MAPPED = 4   /* of a broadcast or iota that tile programs read through a map */
+};
+
+/* The value of which `v` has the elements in their order: looks through reshapes. */
+const tn_value *tn_cluster_source(const tn_value *v);
+/* The tile program of `n` ops of one cluster, in order; their results' flags say what goes to
+ * memory. */
+const tn_tile_program *tn_tile_build(tn_cluster_context *c, const tn_op *const *ops, uint32_t n);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "codegen/tile.h"
+
+/* Appends a dimension, or lets it be one with the last. */
+static bool add_dim(tn_access_map *m, int64_t size, int64_t step)
+{
+    if (size == 1) return true;
+    if (m->n_dims) {
+        int64_t *last_size = &m->size[m->n_dims - 1], *last_step = &m->step[m->n_dims - 1];
+        if (*last_step == step * size) {
+            *last_size *= size;
+            *last_step = step;
+            return true;
+        }
+    }
+    if (m->n_dims == TN_MAP_DIMS) return false;
+    m->size[m->n_dims] = size;
+    m->step[m->n_dims++] = step;
+    return true;
+}
+
+static bool map_broadcast(const tn_op *op, tn_access_map *out)
+{
+    const tn_type *from = tn_operand_type(op, 0), *to = tn_result_type(op, 0);
+    uint32_t n;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_broadcast_dimensions, &n);
+    for (uint32_t d = 0; d < to->rank; d++) {
+        int64_t step = 0, stride = 1;
+        for (uint32_t i = n; i-- > 0; stride *= from->dims[i])
+            if (dims[i] == d && from->dims[i] != 1) step = stride;
+        if (!add_dim(out, to->dims[d], step)) return false;
+    }
+    return true;
+}
+
+static bool map_iota(const tn_op *op, tn_access_map *out)
+{
+    const tn_type *t = tn_result_type(op, 0);
+    int64_t along = tn_op_int(op, TN_ATTR_iota_dimension, 0);
+    for (uint32_t d = 0; d < t->rank; d++)
+        if (!add_dim(out, t->dims[d], d == along)) return false;
+    return true;
+}
+
+bool tn_map_make(const tn_op *op, tn_access_map *out)
+{
+    *out = (tn_access_map){0};
+    if (!(op->kind == TN_OP_iota ? map_iota(op, out) : map_broadcast(op, out))) return false;
+    /* Nothing but repetition is element 0 everywhere. */
+    if (out->n_dims == 1 && out->step[0] == 0) out->n_dims = 0;
+    return true;
+}
+
+#define FILL(T)                                                                                    \
+    do {                                                                                           \
+        T v_, *to_ = to;                                                                           \
+        memcpy(&v_, element, sizeof v_);                                                           \
+        for (int64_t i = 0; i < n; i++) to_[i] = v_;                                               \
+    } while (0)
+
+typedef struct {
+    uint64_t half[2];
+} wide;
+
+void tn_tile_fill_with(void *to, const void *element, unsigned bytes, int64_t n)
+{
+    switch (bytes) {
+    case 1: memset(to, *(const uint8_t *)element, (size_t)n); break;
+    case 2: FILL(uint16_t); break;
+    case 4: FILL(uint32_t); break;
+    case 8: FILL(uint64_t); break;
+    default: FILL(wide); break;
+    }
+}
+
+#define STRIDED(T)                                                                                 \
+    do {                                                                                           \
+        const T *from_ = from;                                                                     \
+        T *to_ = to;                                                                               \
+        for (int64_t i = 0; i < n; i++) to_[i] = from_[i * step];                                  \
+    } while (0)
+
+static void load_strided(void *to, const void *from, unsigned bytes, int64_t n, int64_t step)
+{
+    switch (bytes) {
+    case 1: STRIDED(uint8_t); break;
+    case 2: STRIDED(uint16_t); break;
+    case 4: STRIDED(uint32_t); break;
+    case 8: STRIDED(uint64_t); break;
+    default: STRIDED(wide); break;
+    }
+}
+
+/* --- runs along the innermost dimension --- */
+
+/* Where a load reads from: memory, or numbers in place of it. */
+typedef struct {
+    const char *from;
+    unsigned bytes;
+    tn_element_type ramp;
+} source;
+
+#define RAMP(T)                                                                                    \
+    do {                                                                                           \
+        T *to_ = to;                                                                               \
+        for (int64_t i = 0; i < n; i++) to_[i] = (T)(at + i * step);                               \
+        return;                                                                                    \
+    } while (0)
+
+bool tn_map_has_ramp(tn_element_type e)
+{
+    switch ((int)e) {
+    case TN_I8:
+    case TN_U8:
+    case TN_I16:
+    case TN_U16:
+    case TN_I32:
+    case TN_U32:
+    case TN_I64:
+    case TN_U64:
+    case TN_F32:
+    case TN_F64: return true;
+    default: return false;
+    }
+}
+
+static void load_ramp(tn_element_type e, void *to, int64_t at, int64_t n, int64_t step)
+{
+    switch ((int)e) {
+    case TN_I8:
+    case TN_U8: RAMP(uint8_t);
+    case TN_I16:
+    case TN_U16: RAMP(uint16_t);
+    case TN_I32:
+    case TN_U32: RAMP(uint32_t);
+    case TN_I64:
+    case TN_U64: RAMP(uint64_t);
+    case TN_F32: RAMP(float);
+    case TN_F64: RAMP(double);
+    default: return;
+    }
+}
+
+static void load_run(const source *s, void *to, int64_t at, int64_t n, int64_t step)
+{
+    if (s->ramp) {
+        load_ramp(s->ramp, to, at, n, step);
+        return;
+    }
+    const char *from = s->from + at * (int64_t)s->bytes;
+    if (step == 0) tn_tile_fill_with(to, from, s->bytes, n);
+    else if (step == 1) memcpy(to, from, (size_t)n * s->bytes);
+    else load_strided(to, from, s->bytes, n, step);
+}
+
+/* A short row that repeats: what was laid down of it is copied on. */
+static void load_periodic(const source *s, int64_t period, int64_t begin, int64_t n, char *to)
+{
+    int64_t at = begin % period, bytes = s->bytes, first = period - at,
+            done = n < period ? n : period;
+    if (first > done) first = done;
+    load_run(s, to, at, first, 1);
+    if (done > first) load_run(s, to + first * bytes, 0, done - first, 1);
+    while (done < n) {
+        int64_t run = done < n - done ? done : n - done;
+        memcpy(to + done * bytes, to, (size_t)(run * bytes));
+        done += run;
+    }
+}
+
+static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t n, char *to)
+{
+    if (!m->n_dims) {
+        load_run(s, to, 0, n, 0);
+        return;
+    }
+    uint32_t inner = m->n_dims - 1;
+    if (m->n_dims == 2 && m->step[0] == 0 && m->step[1] == 1 && m->size[1] < n) {
+        load_periodic(s, m->size[1], begin, n, to);
+        return;
+    }
+    int64_t index[TN_MAP_DIMS], rest = begin, at = 0;
+    for (uint32_t d = inner + 1; d-- > 0;) {
+        index[d] = rest % m->size[d];
+        rest /= m->size[d];
+        at += index[d] * m->step[d];
+    }
+    while (n > 0) {
+        int64_t run = m->size[inner] - index[inner];
+        if (run > n) run = n;
+        load_run(s, to, at, run, m->step[inner]);
+        to += run * s->bytes;
+        n -= run;
+        /* On to the next row. */
+        at += run * m->step[inner];
+        index[inner] += run;
+        for (uint32_t d = inner; d > 0 && index[d] == m->size[d]; d--) {
+            at += m->step[d - 1] - m->size[d] * m->step[d];
+            index[d] = 0;
+            index[d - 1]++;
+        }
+    }
+}
+
+void tn_map_load(const tn_access_map *m, unsigned bytes, const void *from, int64_t begin, int64_t n,
+                 void *to)
+{
+    source s = {.from = from, .bytes = bytes};
+    load(m, &s, begin, n, to);
+}
+
+void tn_map_load_ramp(const tn_access_map *m, tn_element_type e, int64_t begin, int64_t n, void *to)
+{
+    source s = {.bytes = tn_element_type_bytes(e), .ramp = e};
+    load(m, &s, begin, n, to);
+}

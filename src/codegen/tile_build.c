@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "codegen/cluster.h"
+#include "ops/elementwise.h"
+#include "passes/rewrite.h"
+
+#define TILE_AT_MOST  1024
+#define TILE_AT_LEAST 64
+#define REGISTERS_BYTES                                                                            \
+    24576 /* what registers should take, to leave room in L1 for what is streamed */
+
+/* What a micro-op reads or writes, before registers have places. */
+typedef enum { AT_INPUT, AT_OUTPUT, IN_REGISTER, AT_ADDRESS } site_kind;
+typedef struct {
+    site_kind kind;
+    uint32_t index;  /* of the port or the virtual register */
+    uint64_t offset; /* AT_ADDRESS */
+    uint32_t step;
+} site;
+
+/* A register holds one value from one micro-op to another; fills hold theirs throughout. */
+typedef struct {
+    uint32_t first, last;
+    uint32_t place; /* of the real ones */
+} reg;
+
+typedef struct {
+    tn_tile_op op;
+    site in[TN_KERNEL_OPERANDS], out;
+} micro;
+
+typedef struct {
+    tn_cluster_context *c;
+    int64_t n;
+    tn_tile_port inputs[TN_TILE_OPS * TN_KERNEL_OPERANDS], outputs[TN_TILE_OPS];
+    uint32_t n_inputs, n_outputs;
+    micro ops[TN_TILE_OPS];
+    uint32_t n_ops;
+    reg regs[TN_TILE_OPS];
+    uint32_t n_regs;
+    tn_tile_fill fills[TN_TILE_OPS];
+    site fill_from[TN_TILE_OPS];
+    uint32_t fill_reg[TN_TILE_OPS];
+    uint32_t n_fills;
+    const tn_value *keys[TN_TILE_OPS * (TN_KERNEL_OPERANDS + 1)]; /* what has a site already */
+    site sites[TN_TILE_OPS * (TN_KERNEL_OPERANDS + 1)];
+    uint32_t n_sites;
+    unsigned widest; /* bytes of an element in a register */
+    double cost;
+} builder;
+
+static unsigned bytes_of(const tn_value *v)
+{
+    return tn_element_type_bytes(v->type->element);
+}
+
+/* slots[id] is where `sites` may hold it; it is right if the key says so. */
+static site *find_site(builder *b, const tn_value *v)
+{
+    uint32_t i = b->c->slots[v->id];
+    return i < b->n_sites && b->keys[i] == v ? &b->sites[i] : NULL;
+}
+
+static site set_site(builder *b, const tn_value *v, site s)
+{
+    b->c->slots[v->id] = b->n_sites;
+    b->keys[b->n_sites] = v;
+    b->sites[b->n_sites++] = s;
+    return s;
+}
+
+static uint32_t add_reg(builder *b, unsigned bytes, uint32_t first, uint32_t last)
+{
+    if (bytes > b->widest) b->widest = bytes;
+    b->regs[b->n_regs] = (reg){.first = first, .last = last};
+    return b->n_regs++;
+}
+
+static void touch(builder *b, const site *s)
+{
+    uint32_t at = b->n_ops;
+    switch (s->kind) {
+    case AT_INPUT:
+        if (b->inputs[s->index].last_op < at) b->inputs[s->index].last_op = at;
+        break;
+    case IN_REGISTER:
+        if (b->regs[s->index].last < at) b->regs[s->index].last = at;
+        break;
+    case AT_OUTPUT:
+    case AT_ADDRESS: break;
+    }
+}
+
+/* An input that is read as it stands (step: bytes of an element) or always at its first element
+ * (step 0). A port per value and way. */
+static site add_input(builder *b, const tn_value *v, bool linear)
+{
+    for (uint32_t i = 0; i < b->n_inputs; i++)
+        if (b->inputs[i].value == v && b->inputs[i].is_linear == linear)
+            return (site){AT_INPUT, i, 0, linear ? bytes_of(v) : 0};
+    b->inputs[b->n_inputs] = (tn_tile_port){.value = v,
+                                            .first_op = b->n_ops,
+                                            .last_op = b->n_ops,
+                                            .bytes = (uint8_t)bytes_of(v),
+                                            .is_linear = linear};
+    return (site){AT_INPUT, b->n_inputs++, 0, linear ? bytes_of(v) : 0};
+}
+
+/* One element in every place of a register. */
+static site add_fill(builder *b, site from, unsigned bytes)
+{
+    if (b->n == 1) return from;
+    uint32_t r = add_reg(b, bytes, 0, TN_TILE_OPS);
+    b->fill_from[b->n_fills] = from;
+    b->fill_reg[b->n_fills] = r;
+    b->fills[b->n_fills++].bytes = (uint8_t)bytes;
+    return (site){IN_REGISTER, r, 0, 0};
+}
+
+/* A broadcast or an iota. */
+static site add_load(builder *b, const tn_value *v)
+{
+    unsigned bytes = bytes_of(v);
+    tn_access_map *map = TN_NEW(b->c->arena, tn_access_map);
+    tn_map_make(v->op, map);
+    bool ramp = v->op->kind == TN_OP_iota;
+    site source = {AT_ADDRESS, 0, 0, 0};
+    if (!ramp) {
+        source = add_input(b, tn_cluster_source(v->op->operands[0]), false);
+        touch(b, &source);
+        if (!map->n_dims) return add_fill(b, source, bytes);
+    }
+    micro *m = &b->ops[b->n_ops];
+    *m = (micro){.op = {.map = map, .bytes = (uint8_t)bytes}, .in = {source}};
+    if (ramp) m->op.ramp = v->type->element;
+    m->out = (site){IN_REGISTER, add_reg(b, bytes, b->n_ops, b->n_ops), 0, 0};
+    b->n_ops++;
+    return m->out;
+}
+
+/* Where the elements of an operand come from; `scalar`: the kernel takes one element. */
+static site operand_site(builder *b, const tn_value *operand, bool scalar)
+{
+    const tn_value *v = tn_cluster_source(operand);
+    const tn_literal *l = tn_constant_of(v);
+    if (l && (l->splat || l->size == bytes_of(v))) {
+        site at = {AT_ADDRESS, 0, (uintptr_t)l->data, 0};
+        if (scalar) return at;
+        site *known = find_site(b, v);
+        return known ? *known : set_site(b, v, add_fill(b, at, bytes_of(v)));
+    }
+    site *known = find_site(b, v);
+    if (scalar && b->n > 1) return add_input(b, v, false);
+    if (known) return *known;
+    if (b->c->flags[v->id] & TN_VALUE_MAPPED) return set_site(b, v, add_load(b, v));
+    return set_site(b, v, add_input(b, v, true));
+}
+
+static void add_op(builder *b, const tn_op *op)
+{
+    tn_kernel kernel = {0};
+    /* That there is one was seen when the op was found fusable. */
+    tn_status_free(tn_elementwise_kernel(op, &kernel));
+    site in[TN_KERNEL_OPERANDS] = {0};
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        in[i] = operand_site(b, op->operands[i], kernel.in_step[i] == 0);
+    for (uint32_t i = 0; i < op->n_operands; i++) touch(b, &in[i]);
+    const tn_value *v = &op->results[0];
+    site out;
+    if (b->c->flags[v->id] & TN_VALUE_WANTED) {
+        b->outputs[b->n_outputs] = (tn_tile_port){.value = v,
+                                                  .first_op = b->n_ops,
+                                                  .last_op = TN_TILE_OPS,
+                                                  .bytes = (uint8_t)bytes_of(v),
+                                                  .is_linear = true};
+        out = (site){AT_OUTPUT, b->n_outputs++, 0, bytes_of(v)};
+    } else {
+        out = (site){IN_REGISTER, add_reg(b, bytes_of(v), b->n_ops, b->n_ops), 0, 0};
+    }
+    micro *m = &b->ops[b->n_ops++];
+    *m = (micro){.op = {.kernel = kernel}, .out = out};
+    memcpy(m->in, in, sizeof in);
+    set_site(b, v, out);
+    b->cost += tn_elementwise_cost(op);
+}
+
+/* Gives registers places, by the order of their beginnings; gives the number of places. */
+static uint32_t place_registers(builder *b)
+{
+    uint32_t busy_until[TN_TILE_OPS], n = 0;
+    for (uint32_t i = 0; i < b->n_regs; i++) {
+        /* Fills come first in time and last in the list: they begin at 0. */
+        if (b->regs[i].last != TN_TILE_OPS) continue;
+        b->regs[i].place = n;
+        busy_until[n++] = TN_TILE_OPS;
+    }
+    for (uint32_t i = 0; i < b->n_regs; i++) {
+        reg *r = &b->regs[i];
+        if (r->last == TN_TILE_OPS) continue;
+        uint32_t p = 0;
+        /* An operand that dies may not be overwritten by a result of another width, so it is never.
+         */
+        while (p < n && busy_until[p] >= r->first) p++;
+        if (p == n) n++;
+        r->place = p;
+        busy_until[p] = r->last;
+    }
+    return n;
+}
+
+static tn_tile_place place_of(const builder *b, const site *s, uint32_t register_bytes)
+{
+    switch (s->kind) {
+    case AT_INPUT: return (tn_tile_place){0, TN_TILE_FIRST_PORT + s->index, s->step};
+    case AT_OUTPUT: return (tn_tile_place){0, TN_TILE_FIRST_PORT + b->n_inputs + s->index, s->step};
+    case IN_REGISTER:
+        return (tn_tile_place){(uint64_t)b->regs[s->index].place * register_bytes, TN_TILE_REGISTER,
+                               0};
+    case AT_ADDRESS: break;
+    }
+    return (tn_tile_place){s->offset, TN_TILE_FIXED, 0};
+}
+
+/* Elements that go through at a time: many, but few enough for the registers to stay in L1. */
+static uint32_t tile_size(uint32_t n_places, unsigned widest)
+{
+    uint32_t tile = TILE_AT_MOST;
+    while (tile > TILE_AT_LEAST && n_places * tile * widest > REGISTERS_BYTES) tile /= 2;
+    return tile;
+}
+
+static const tn_tile_program *finish(builder *b)
+{
+    tn_arena *a = b->c->arena;
+    tn_tile_program *p = TN_NEW(a, tn_tile_program);
+    uint32_t tile = tile_size(place_registers(b), b->widest), register_bytes = tile * b->widest;
+    tn_tile_op *ops = TN_NEW_ARRAY(a, tn_tile_op, b->n_ops);
+    for (uint32_t i = 0; i < b->n_ops; i++) {
+        ops[i] = b->ops[i].op;
+        for (uint32_t j = 0; j < TN_KERNEL_OPERANDS; j++)
+            ops[i].in[j] = place_of(b, &b->ops[i].in[j], register_bytes);
+        ops[i].out = place_of(b, &b->ops[i].out, register_bytes);
+    }
+    for (uint32_t i = 0; i < b->n_fills; i++) {
+        site to = {IN_REGISTER, b->fill_reg[i], 0, 0};
+        b->fills[i].from = place_of(b, &b->fill_from[i], register_bytes);
+        b->fills[i].to = place_of(b, &to, register_bytes);
+    }
+    *p = (tn_tile_program){.n = b->n,
+                           .tile = tile,
+                           .n_inputs = b->n_inputs,
+                           .n_outputs = b->n_outputs,
+                           .n_ops = b->n_ops,
+                           .n_fills = b->n_fills,
+                           .inputs = tn_dup(a, b->inputs, b->n_inputs * sizeof *b->inputs),
+                           .outputs = tn_dup(a, b->outputs, b->n_outputs * sizeof *b->outputs),
+                           .ops = ops,
+                           .fills = tn_dup(a, b->fills, b->n_fills * sizeof *b->fills),
+                           .cost_ns = b->cost};
+    return p;
+}
+
+const tn_tile_program *tn_tile_build(tn_cluster_context *c, const tn_op *const *ops, uint32_t n)
+{
+    builder b;
+    b.c = c;
+    b.n = tn_type_elements(ops[0]->results[0].type);
+    b.n_inputs = b.n_outputs = b.n_ops = b.n_regs = b.n_fills = b.n_sites = 0;
+    b.widest = 1;
+    b.cost = 0;
+    for (uint32_t i = 0; i < n; i++) add_op(&b, ops[i]);
+    return finish(&b);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/thread_pool.h"
+#include "codegen/tile.h"
+
+#define PORTS_AT_MOST (TN_TILE_OPS * (TN_KERNEL_OPERANDS + 1))
+
+typedef struct {
+    const tn_tile_program *p;
+    void *const *memory;
+} job;
+
+static inline char *address(const uintptr_t *bases, const tn_tile_place *p, int64_t begin)
+{
+    return (char *)(bases[p->base] + p->offset + (uint64_t)begin * p->step);
+}
+
+static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t begin, int64_t n)
+{
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const tn_tile_op *op = &p->ops[i];
+        void *out = address(bases, &op->out, begin);
+        if (!op->kernel.run) {
+            if (op->ramp) tn_map_load_ramp(op->map, op->ramp, begin, n, out);
+            else tn_map_load(op->map, op->bytes, address(bases, &op->in[0], 0), begin, n, out);
+            continue;
+        }
+        const void *in[TN_KERNEL_OPERANDS];
+        for (uint32_t j = 0; j < op->kernel.n_operands; j++)
+            in[j] = address(bases, &op->in[j], begin);
+        tn_kernel_run(&op->kernel, (size_t)n, in, out);
+    }
+}
+
+static void run_tiles(void *ctx, int64_t first, int64_t end)
+{
+    const job *j = ctx;
+    const tn_tile_program *p = j->p;
+    _Alignas(64) char registers[TN_TILE_REGISTERS];
+    uintptr_t bases[TN_TILE_FIRST_PORT + PORTS_AT_MOST];
+    bases[TN_TILE_FIXED] = 0;
+    bases[TN_TILE_REGISTER] = (uintptr_t)registers;
+    for (uint32_t i = 0; i < p->n_inputs + p->n_outputs; i++)
+        bases[TN_TILE_FIRST_PORT + i] = (uintptr_t)j->memory[i];
+    int64_t most = p->n < p->tile ? p->n : p->tile;
+    for (uint32_t i = 0; i < p->n_fills; i++) {
+        const tn_tile_fill *f = &p->fills[i];
+        tn_tile_fill_with(address(bases, &f->to, 0), address(bases, &f->from, 0), f->bytes, most);
+    }
+    for (int64_t t = first; t < end; t++) {
+        int64_t begin = t * p->tile, n = p->n - begin;
+        run_tile(p, bases, begin, n < p->tile ? n : p->tile);
+    }
+}
+
+void tn_tile_run(const tn_tile_program *p, struct tn_thread_pool *pool, void *const *memory)
+{
+    job j = {p, memory};
+    int64_t n_tiles = (p->n + p->tile - 1) / p->tile;
+    if (n_tiles == 1) run_tiles(&j, 0, 1);
+    else tn_parallel_for(pool, n_tiles, p->cost_ns * p->tile, run_tiles, &j);
+}
+
+bool tn_tile_may_overwrite(const tn_tile_program *p, uint32_t in, uint32_t out)
+{
+    const tn_tile_port *i = &p->inputs[in], *o = &p->outputs[out];
+    /* A later micro-op of the same tile would read what this one has written. */
+    return i->is_linear && i->bytes == o->bytes && i->last_op <= o->first_op;
+}
