@@ -11,6 +11,8 @@ static const struct {
 } commands[] = {
     {"info", "what a plugin is: version, attributes, extensions, devices, memories",
      tn_cli_info_help, tn_cli_info},
+    {"ops", "which ops of a program a plugin lacks, with their source lines", tn_cli_ops_help,
+     tn_cli_ops},
     {"run", "compiles a program on a plugin and runs it on npy files", tn_cli_run_help, tn_cli_run},
 };
 

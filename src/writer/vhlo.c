@@ -157,6 +157,11 @@ static tn_status *write_parts(tn_tables *t, uint64_t code, const tn_type *type, 
 tn_status *tn_write_type(tn_tables *t, const tn_type *type, size_t *out)
 {
     tn_bytes b;
+    if (type->alias && !strcmp(type->alias, "tf32")) {
+        b = begin(t, 34);
+        *out = end_type(t, &b);
+        return NULL;
+    }
     switch (type->kind) {
     case TN_TYPE_TENSOR: return write_tensor_type(t, type, out);
     case TN_TYPE_TUPLE: return write_parts(t, 23, type, type->n_parts, false, out);
@@ -465,6 +470,18 @@ static tn_status *write_layouts(tn_tables *t, const tn_attr *a, size_t *out)
     return NULL;
 }
 
+/* A list of enumerators, which the IR keeps as plain numbers. */
+static size_t write_precisions(tn_tables *t, const tn_attr *a)
+{
+    size_t *items = TN_NEW_ARRAY(t->arena, size_t, a->list.n);
+    for (uint32_t i = 0; i < a->list.n; i++) {
+        const tn_attr *item = a->list.items[i];
+        items[i] = write_enum(
+            t, 11, item->kind == TN_ATTR_KIND_LIST ? item->list.items[0]->integer : item->integer);
+    }
+    return tn_write_array(t, items, a->list.n);
+}
+
 tn_status *tn_write_inherent(tn_tables *t, tn_attr_name name, const tn_attr *a, size_t *out)
 {
     if (!a) return write_absent(t, name, out);
@@ -475,6 +492,7 @@ tn_status *tn_write_inherent(tn_tables *t, tn_attr_name name, const tn_attr *a, 
     switch (name) {
     case TN_ATTR_padding:
     case TN_ATTR_source_target_pairs: return write_ints(t, a, 2, out);
+    case TN_ATTR_precision_config: *out = write_precisions(t, a); return NULL;
     case TN_ATTR_replica_groups: return write_ints(t, a, 1, out);
     case TN_ATTR_operand_layouts:
     case TN_ATTR_result_layouts: return write_layouts(t, a, out);

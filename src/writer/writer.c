@@ -25,7 +25,9 @@ enum {
 typedef struct {
     tn_tables t;
     tn_value_map *numbers; /* a value's number is kept in the id of a stand-in */
-    uint32_t next;         /* number of the next value in this scope */
+    uint32_t next;         /* number of the next value of this region */
+    uint32_t scope; /* values of the open regions together: each takes its numbers at once when it
+                       opens */
 } writer;
 
 /* --- ops --- */
@@ -172,6 +174,8 @@ static tn_status *write_region(writer *w, const tn_region *r, tn_bytes *b)
 {
     uint32_t values = r->n_args, ops = 0, outer = w->next;
     for (const tn_op *op = r->first; op; op = op->next, ops++) values += op->n_results;
+    w->next = w->scope;
+    w->scope += values;
     tn_bytes_varint(b, 1); /* block */
     tn_bytes_varint(b, values);
     tn_bytes_flagged(b, ops, r->n_args != 0);
@@ -187,6 +191,7 @@ static tn_status *write_region(writer *w, const tn_region *r, tn_bytes *b)
     }
     for (const tn_op *op = r->first; op; op = op->next) TN_TRY(write_op(w, op, b));
     w->next = outer;
+    w->scope -= values;
     return NULL;
 }
 
@@ -234,7 +239,7 @@ static tn_status *write_function(writer *w, const tn_function *f, tn_bytes *b)
  * above. */
 static tn_status *write_module(writer *w, const tn_module *m, tn_bytes *b)
 {
-    tn_bytes region = {.arena = w->t.arena}, none = {.arena = w->t.arena};
+    tn_bytes region = {.arena = w->t.arena}, names = {.arena = w->t.arena};
     size_t n = 0;
     for (const tn_function *f = m->functions; f; f = f->next) n++;
     tn_bytes_varint(&region, 1);
@@ -242,9 +247,10 @@ static tn_status *write_module(writer *w, const tn_module *m, tn_bytes *b)
     tn_bytes_flagged(&region, n, 0);
     for (const tn_function *f = m->functions; f; f = f->next)
         TN_ANNOTATE(write_function(w, f, &region), "in @%s", f->name);
-    tn_bytes_flagged(&none, 0, 0); /* no sym_name */
-    tn_bytes_flagged(&none, 0, 0); /* no sym_visibility */
-    size_t property = tn_intern_add(&w->t, &w->t.properties, 0, none.data, none.size);
+    bool named = m->name && *m->name;
+    tn_bytes_flagged(&names, named ? tn_write_builtin_string(&w->t, m->name) : 0, named);
+    tn_bytes_flagged(&names, 0, 0); /* no sym_visibility */
+    size_t property = tn_intern_add(&w->t, &w->t.properties, 0, names.data, names.size);
     tn_bytes_flagged(b, 1, 0); /* a block of one op */
     tn_bytes_varint(b, op_name(w, TN_WRITE_BUILTIN, "module"));
     tn_bytes_byte(b, HAS_PROPERTIES | HAS_REGIONS);

@@ -54,8 +54,9 @@ static tn_status *run(void *ctx)
     TN_TRY(tn_write_bytecode(first, j->arena, &written, &size));
     if (j->folder) keep(j, written, size);
     TN_ANNOTATE(tn_read_bytecode(written, size, j->arena, &second), "reading what was written");
-    /* Module attributes are not written. */
+    /* Module attributes and meshes are not written. */
     first->n_attrs = second->n_attrs = 0;
+    first->n_symbols = 0;
     first->num_partitions = second->num_partitions;
     first->num_replicas = second->num_replicas;
     const char *x = tn_module_print(first, j->arena, &n),
