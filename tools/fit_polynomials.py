@@ -6,7 +6,7 @@ Needs mpmath. Each polynomial meets what it stands for in the Chebyshev nodes of
 factor of two or so of the best one.
 """
 
-from mpmath import mp, mpf, cos, pi, matrix, lu_solve, exp, log, log1p, sin, atan, tanh, sqrt, expm1
+from mpmath import mp, mpf, cos, pi, matrix, lu_solve, exp, log, log1p, sin, atan, tanh, atanh, sqrt, expm1
 mp.prec = 300
 
 def fit(f, lo, hi, degree):
@@ -49,7 +49,10 @@ Z = [
  ("ATAN", lambda z: (atan(sqrt(z)) - sqrt(z)) / sqrt(z)**3, t, 6, atan, lambda r, p: r + r**3*p),
  ("SIN_F64", lambda z: (sin(sqrt(z)) - sqrt(z)) / sqrt(z)**3, q, 5, sin, lambda r, p: r + r**3*p),
  ("COS_F64", lambda z: (cos(sqrt(z)) - 1 + z/2) / z**2, q, 5, cos, lambda r, p: 1 - r*r/2 + r**4*p),
- ("TANH_F64", lambda z: (tanh(sqrt(z)) - sqrt(z)) / sqrt(z)**3, mpf('0.5')**2, 9, tanh, lambda r, p: r + r**3*p),
+ ("TANH_F64", lambda z: (tanh(sqrt(z)) - sqrt(z)) / sqrt(z)**3, mpf('0.7')**2, 12, tanh, lambda r, p: r + r**3*p),
+ # log(1 + f) in s = f / (2 + f)
+ ("LOG_F64", lambda z: (2 * atanh(sqrt(z)) - 2 * sqrt(z)) / sqrt(z)**3, mpf('0.1716')**2, 6, lambda s: 2 * atanh(s),
+  lambda s, p: 2 * s + s**3*p),
 ]
 def show(name, poly, err):
     print(f"/* {name}: 2^{float(mp.log(err, 2)):.1f} */")

@@ -127,14 +127,14 @@ typedef struct tn_undefined tn_undefined;
 /* Functions that have a short way for most arguments: blocks in which all are such take it in a
  * loop without branches. */
 #define BLOCK 256
-#define GUARDED_LOOP(name, condition, fast, full)                                                  \
+#define GUARDED_LOOP(name, T, condition, fast, full)                                               \
     static void name(const tn_kernel *k, size_t n, const void *const *in, void *out)               \
     {                                                                                              \
         for (size_t at = 0; at < n; at += BLOCK) {                                                 \
             size_t size = n - at < BLOCK ? n - at : BLOCK;                                         \
-            const float *a = (const float *)in[0] + at;                                            \
-            const float *b = k->n_operands > 1 ? (const float *)in[1] + at : a;                    \
-            float *to = (float *)out + at;                                                         \
+            const T *a = (const T *)in[0] + at;                                                    \
+            const T *b = k->n_operands > 1 ? (const T *)in[1] + at : a;                            \
+            T *to = (T *)out + at;                                                                 \
             unsigned far = 0;                                                                      \
             (void)b;                                                                               \
             for (size_t i = 0; i < size; i++) far |= !(condition);                                 \
@@ -147,30 +147,37 @@ typedef struct tn_undefined tn_undefined;
         }                                                                                          \
     }
 #define CIRCULAR_LOOP(name)                                                                        \
-    GUARDED_LOOP(name##_guarded, __builtin_fabsf(a[i]) < TN_CIRCULAR_LIMIT,                        \
+    GUARDED_LOOP(name##_guarded_f32, float, __builtin_fabsf(a[i]) < TN_CIRCULAR_LIMIT,             \
                  tn_##name##_near_f32(a[i]), tn_##name##_f32(a[i]))
+#define CIRCULAR_LOOP_F64(name)                                                                    \
+    GUARDED_LOOP(name##_guarded_f64, double, __builtin_fabs(a[i]) < TN_CIRCULAR_LIMIT_F64,         \
+                 tn_##name##_near_f64(a[i]), tn_##name##_f64(a[i]))
 // clang-format off
 CIRCULAR_LOOP(sin)
 CIRCULAR_LOOP(cos)
 CIRCULAR_LOOP(tan)
-GUARDED_LOOP(rem_guarded, tn_rem_is_near_f32(a[i], b[i]), tn_rem_near_f32(a[i], b[i]),
+CIRCULAR_LOOP_F64(sin)
+CIRCULAR_LOOP_F64(cos)
+GUARDED_LOOP(rem_guarded_f32, float, tn_rem_is_near_f32(a[i], b[i]), tn_rem_near_f32(a[i], b[i]),
              tn_rem_f32(a[i], b[i]))
 // clang-format on
 
-static tn_kernel_fn *find_guarded(tn_op_kind op)
+static tn_kernel_fn *find_guarded(tn_op_kind op, tn_element_type e)
 {
+    if (e != TN_F32 && e != TN_F64) return NULL;
     switch ((int)op) {
-    case TN_OP_sine: return sin_guarded;
-    case TN_OP_cosine: return cos_guarded;
-    case TN_OP_tan: return tan_guarded;
-    case TN_OP_remainder: return rem_guarded;
+    case TN_OP_sine: return e == TN_F32 ? sin_guarded_f32 : sin_guarded_f64;
+    case TN_OP_cosine: return e == TN_F32 ? cos_guarded_f32 : cos_guarded_f64;
+    case TN_OP_tan: return e == TN_F32 ? tan_guarded_f32 : NULL;
+    case TN_OP_remainder: return e == TN_F32 ? rem_guarded_f32 : NULL;
     default: return NULL;
     }
 }
 
 tn_kernel_fn *TN_ISA_NAME(tn_find_elementwise)(tn_op_kind op, tn_element_type e)
 {
-    if (e == TN_F32 && find_guarded(op)) return find_guarded(op);
+    tn_kernel_fn *guarded = find_guarded(op, e);
+    if (guarded) return guarded;
     switch ((int)e) {
     case TN_I1: return find_i1(op);
 #define X(s, NAME, T, U, class)                                                                    \

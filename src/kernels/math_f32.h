@@ -8,7 +8,7 @@
 #ifndef TN_KERNELS_MATH_F32_H
 #define TN_KERNELS_MATH_F32_H
 
-#include "kernels/math_poly.h"
+#include "kernels/math_f64.h"
 
 /* --- exp and what is made of it --- */
 
@@ -18,12 +18,6 @@
 #define TN_EXPM1_TERMS                                                                             \
     0x1.0p-1, 0x1.555555676b751p-3, 0x1.5555555c90cacp-5, 0x1.1110c5ef4b02bp-7,                    \
         0x1.6c168555a0e60p-10, 0x1.a15205debbad7p-13, 0x1.a113900e0687ap-16
-
-static inline double tn_limit_f64(double x, double low, double high)
-{
-    x = x < low ? low : x;
-    return x > high ? high : x; /* NaN stays */
-}
 
 /* exp(x) for |x| < 700: x = n ln 2 + r. */
 static inline double tn_exp_near(double x)
@@ -86,13 +80,6 @@ static inline double tn_log_near(double x)
     tn_parts p = tn_split_f64(x);
     double l = __builtin_fma(p.f * p.f, TN_POLY_12(p.f, TN_LOG_TERMS), p.f);
     return __builtin_fma(p.k, TN_LN2, l);
-}
-
-/* log 0 = -inf; of negative numbers NaN; inf and NaN are their own. */
-static inline double tn_log_special(double x)
-{
-    double below = x < 0 ? __builtin_nan("") : x;
-    return x == 0 ? -__builtin_inf() : below;
 }
 
 static inline float tn_log_f32(float a)

@@ -27,19 +27,26 @@
 #define TN_POLY_15_(x, c, ...) __builtin_fma(TN_POLY_14_(x, __VA_ARGS__), x, c)
 /* Their arguments may be a macro that holds the coefficients. */
 #define TN_POLY_4(...)  TN_POLY_4_(__VA_ARGS__)
+#define TN_POLY_5(...)  TN_POLY_5_(__VA_ARGS__)
 #define TN_POLY_6(...)  TN_POLY_6_(__VA_ARGS__)
 #define TN_POLY_7(...)  TN_POLY_7_(__VA_ARGS__)
-#define TN_POLY_10(...) TN_POLY_10_(__VA_ARGS__)
 #define TN_POLY_11(...) TN_POLY_11_(__VA_ARGS__)
 #define TN_POLY_12(...) TN_POLY_12_(__VA_ARGS__)
+#define TN_POLY_13(...) TN_POLY_13_(__VA_ARGS__)
 #define TN_POLY_15(...) TN_POLY_15_(__VA_ARGS__)
 // clang-format on
 
-#define TN_LOG2E    0x1.71547652b82fep+0
-#define TN_LN2      0x1.62e42fefa39efp-1
-#define TN_2_PI     0x1.45f306dc9c883p-1
-#define TN_PI_2     0x1.921fb54442d18p+0
-#define TN_PI_2_LOW 0x1.1a62633145c07p-54
+#define TN_LOG2E 0x1.71547652b82fep+0
+/* ln 2 in two parts; and in two of which the first times a whole number to 2^12 is exact. */
+#define TN_LN2           0x1.62e42fefa39efp-1
+#define TN_LN2_LOW       0x1.abc9e3b39803fp-56
+#define TN_LN2_SHORT     0x1.62e42fefa2000p-1
+#define TN_LN2_SHORT_LOW 0x1.9ef35793c7673p-41
+/* pi / 2 in three parts */
+#define TN_2_PI        0x1.45f306dc9c883p-1
+#define TN_PI_2        0x1.921fb54442d18p+0
+#define TN_PI_2_LOW    0x1.1a62633145c07p-54
+#define TN_PI_2_LOWEST -0x1.f1976b7ed8fbcp-110
 
 /* x + TN_ROUNDER - TN_ROUNDER is x rounded to an integer for |x| < 2^51, which then also stands in
  * the low bits of the sum. */

@@ -70,6 +70,7 @@ static double sample(int i, bool single)
     } else if (i % 4 == 1) {
         v = 1 + v / 1024; /* near 1 */
     }
+    if (isnan(v)) v = NAN; /* a quiet one */
     return single ? (float)v : v;
 }
 
@@ -119,20 +120,20 @@ static void f32_functions_are_accurate(void **unused)
 
 static void f64_functions_are_accurate(void **unused)
 {
-    CHECK_1(double, f64, exp, expl, 2);
-    CHECK_1(double, f64, expm1, expm1l, 2);
-    CHECK_1(double, f64, log, logl, 2);
-    CHECK_1(double, f64, log1p, log1pl, 2);
-    CHECK_1(double, f64, tanh, tanhl, 2);
-    CHECK_1(double, f64, logistic, logistic, 2);
-    CHECK_1(double, f64, sin, sinl, 2);
-    CHECK_1(double, f64, cos, cosl, 2);
-    CHECK_1(double, f64, tan, tanl, 2);
+    CHECK_1(double, f64, exp, expl, 1);
+    CHECK_1(double, f64, expm1, expm1l, 1.6);
+    CHECK_1(double, f64, log, logl, 1);
+    CHECK_1(double, f64, log1p, log1pl, 1);
+    CHECK_1(double, f64, tanh, tanhl, 1.2);
+    CHECK_1(double, f64, logistic, logistic, 1.1);
+    CHECK_1(double, f64, sin, sinl, 1);
+    CHECK_1(double, f64, cos, cosl, 1);
+    CHECK_1(double, f64, tan, tanl, 1);
     CHECK_1(double, f64, cbrt, cbrtl, 2);
     CHECK_1(double, f64, rsqrt, rsqrt, 0.6);
     CHECK_1(double, f64, sqrt, sqrtl, 0.5);
-    CHECK_2(double, f64, atan2, atan2l, 2);
-    CHECK_2(double, f64, pow, powl, 2);
+    CHECK_2(double, f64, atan2, atan2l, 1);
+    CHECK_2(double, f64, pow, powl, 1);
     CHECK_2(double, f64, rem, fmodl, 0);
 }
 
