@@ -9,7 +9,8 @@
 static const int64_t HOUR = 3600000000000, MANY = INT64_MAX;
 #define FAULT "Number, from 1 and on each device, of the "
 static const tn_driver_option options[] = {
-    {"sim_device_count", false, 1, 4096, "Number of devices (default 1)."},
+    {"sim_device_count", false, 1, 4096, "Number of devices (default: cpu_device_count)."},
+    {"cpu_device_count", false, 1, 4096, "The same, for users who know one number only."},
     {"cpu_device_count", false, 1, 4096, "The same, where frameworks only know how to ask this."},
     {"sim_memory_bytes", false, 1, MANY, "Memory of a device (default 16 GiB)."},
     {"sim_copy_ns", false, 0, HOUR, "Time that a copy takes at least (default 0)."},
