@@ -115,6 +115,7 @@ tn_status *tn_buffer_promise_fulfill(tn_buffer_promise *p, tn_buffer *source, tn
 
 /* ---- Donation under a condition ---- */
 
+/* Holds the client, since who sets the condition need not. */
 typedef struct {
     tn_promise promise; /* of the condition */
     tn_waiter on_condition, on_content;
@@ -132,6 +133,7 @@ static void one_is_ready(condition *c)
     tn_event_release(c->promise.event);
     tn_event_release(c->content);
     tn_event_release(c->both);
+    tn_client_release(c->promise.client);
     free(c);
 }
 
@@ -185,7 +187,7 @@ tn_status *tn_buffer_donate_after(tn_buffer *b, tn_event **dependency, tn_buffer
     atomic_init(&c->left, 2);
     *dependency = asked;
     *out = result;
-    tn_promise_add(&c->promise, client, tn_event_retain(asked));
+    tn_promise_add(&c->promise, tn_client_retain(client), tn_event_retain(asked));
     /* The client may be closing, which sets `asked`. */
     if (!tn_event_add_waiter(asked, &c->on_condition)) one_is_ready(c);
     if (!tn_event_add_waiter(content.ready, &c->on_content)) one_is_ready(c);

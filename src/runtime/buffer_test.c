@@ -338,13 +338,42 @@ static void closing_waits_for_work_in_flight(void **state)
     tn_named_value options[] = {OPTION("sim_copy_ns", 10000000)};
     tn_client *c = open_with(*state, options, is_sim(state) ? 1 : 0);
     tn_buffer *b = put_six(device_memory(c)), *copy;
-    assert_ok(tn_buffer_copy_to_memory(b, memory(c, 0, TN_MEMORY_PINNED_HOST), &copy));
-    tn_event *ready = ready_event(copy);
+    for (int i = 0; i < 6; i++) {
+        int kind = i % 2 ? TN_MEMORY_DEVICE : TN_MEMORY_PINNED_HOST;
+        assert_ok(tn_buffer_copy_to_memory(b, memory(c, 0, kind), &copy));
+        tn_buffer_release(b);
+        b = copy;
+    }
+    tn_event *ready = ready_event(b);
     tn_buffer_release(b);
-    tn_buffer_release(copy);
     tn_client_close(c);
     assert_true(tn_event_is_ready(ready));
     assert_event_ok(ready);
+}
+
+static void close_client(tn_status *s, void *client)
+{
+    tn_status_free(s);
+    tn_client_close(client);
+}
+
+/* On a thread of the client, which can't wait for itself. */
+static void a_callback_may_close_the_client(void **state)
+{
+    tn_client *c = open_client(state);
+    tn_type type = TYPE(F32, 2, 3);
+    tn_buffer *alias, *copy, *source = put_six(device_memory(c));
+    tn_buffer_promise *promise;
+    assert_ok(tn_buffer_create_alias(device_memory(c), &type, NULL, &alias, &promise));
+    assert_ok(tn_buffer_copy_to_memory(alias, memory(c, 1, 0), &copy));
+    tn_event *ready = ready_event(copy);
+    assert_ok(tn_event_on_ready(ready, close_client, c));
+    assert_ok(tn_buffer_promise_fulfill(promise, source, NULL));
+    tn_buffer_release(source);
+    tn_buffer_release(alias);
+    tn_buffer_release(copy);
+    assert_event_ok(ready);
+    sleep_ms(50); /* the client ends on its own */
 }
 
 /* ---- Copies ---- */
@@ -622,6 +651,7 @@ int main(void)
         ON_EACH(external_references_keep_the_memory),
         ON_EACH(work_in_flight_outlives_the_buffer),
         ON_EACH(closing_waits_for_work_in_flight),
+        ON_EACH(a_callback_may_close_the_client),
         ON_EACH(copies_go_between_any_two_memories),
         ON_EACH(a_chain_of_copies_needs_no_waiting),
         ON_EACH(views_end_once_after_the_last_user),

@@ -118,6 +118,7 @@ tn_status *tn_client_create(const char *driver, const tn_named_value *options, s
     c->driver = found;
     c->asynchronous = o.asynchronous;
     pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->idle, NULL);
     tn_status *s = open_all(c, &o, options, n_options);
     tn_client_options_release(&o);
     if (s) {
@@ -148,6 +149,11 @@ static void close_device(tn_client *c, tn_device *d)
 static void *destroy(void *client)
 {
     tn_client *c = client;
+    tn_queue_stop(c->transfers);
+    for (size_t i = 0; i < c->n_devices; i++) {
+        tn_queue_stop(c->devices[i].launches);
+        tn_stream_stop(c->devices[i].stream);
+    }
     for (size_t i = 0; i < c->n_devices; i++) close_device(c, &c->devices[i]);
     tn_queue_destroy(c->transfers);
     tn_dma_release(c);
@@ -157,6 +163,7 @@ static void *destroy(void *client)
     free(c->devices);
     free(c->device_list);
     free(c->memory_list);
+    pthread_cond_destroy(&c->idle);
     pthread_mutex_destroy(&c->lock);
     free(c);
     return NULL;
@@ -210,21 +217,36 @@ static void cancel_promises(tn_client *c)
     }
 }
 
+void tn_work_end(tn_client *c)
+{
+    if (atomic_fetch_sub_explicit(&c->in_flight, 1, memory_order_seq_cst) > 1) return;
+    if (!atomic_load_explicit(&c->closed, memory_order_seq_cst)) return;
+    pthread_mutex_lock(&c->lock);
+    pthread_cond_broadcast(&c->idle);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Waits until all work has ended, then for its threads to be done with it, events included. */
+static void drain(tn_client *c)
+{
+    pthread_mutex_lock(&c->lock);
+    while (atomic_load_explicit(&c->in_flight, memory_order_seq_cst) > 0)
+        pthread_cond_wait(&c->idle, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+    for (size_t i = 0; i < c->n_devices; i++) {
+        tn_queue_drain(c->devices[i].launches);
+        tn_stream_drain(c->devices[i].stream);
+    }
+    tn_queue_drain(c->transfers);
+}
+
 void tn_client_close(tn_client *c)
 {
     if (!c) return;
     if (tn_is_forked(c->fork_generation)) return;
     atomic_store(&c->closed, true);
     cancel_promises(c);
-    /* A transfer may follow a launch, and a launch a transfer, of any device: go on until all were
-     * seen empty without having waited. Nothing new comes from outside. */
-    for (int round = 0; round < 3; round++) {
-        for (size_t i = 0; i < c->n_devices; i++) {
-            tn_queue_drain(c->devices[i].launches);
-            tn_stream_drain(c->devices[i].stream);
-        }
-        tn_queue_drain(c->transfers);
-    }
+    if (!is_on_own_thread(c)) drain(c); /* there it would wait for itself */
     tn_client_release(c);
 }
 

@@ -76,6 +76,8 @@ struct tn_client {
     tn_device **device_list;
     tn_memory **memory_list;
     tn_queue *transfers;  /* copies that had to wait for their source */
+    atomic_int in_flight; /* runs and transfers */
+    pthread_cond_t idle;  /* with lock: nothing is in flight any more */
     pthread_mutex_t lock; /* all that follows */
     tn_promise *promises;
     struct tn_dma_region *dma;
@@ -86,6 +88,13 @@ void tn_client_release(tn_client *c);
 
 /* FAILED_PRECONDITION: after a fork or tn_client_close. To be asked before any lock is taken. */
 tn_status *tn_client_check(const tn_client *c) TN_MUST_USE;
+
+/* A run or a transfer begins, and ends, just before its event is set. */
+static inline void tn_work_begin(tn_client *c)
+{
+    atomic_fetch_add_explicit(&c->in_flight, 1, memory_order_relaxed);
+}
+void tn_work_end(tn_client *c);
 
 /* Enters p->event (borrowed) into the list, and takes it out. */
 void tn_promise_add(tn_promise *p, tn_client *c, tn_event *event);

@@ -73,6 +73,22 @@ static void devices_and_memories_are_what_was_asked_for(void **state)
     tn_client_close(c);
 }
 
+/* The shared object stands beside this program, in the folder that its sources stand in. */
+static void a_driver_can_be_a_shared_object(void **state)
+{
+    char path[4096] = "";
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
+    assert_true(n > 0);
+    strcpy(strrchr(path, '/'), "/src/driver/outside_driver.so");
+    tn_named_value options[] = {text("driver", path), OPTION("cpu_device_count", 2)};
+    tn_client *c = open_with(*state, options, 2);
+    assert_string_equal(tn_client_platform_name(c), "outside");
+    tn_buffer *b = put(memory(c, 1, 0), &TYPE(F32, 2), (float[]){1, 2});
+    assert_floats(b, (float[]){1, 2}, 2);
+    tn_buffer_release(b);
+    tn_client_close(c);
+}
+
 static void lookups_and_assignments_are_checked(void **state)
 {
     tn_client *c = open_client(state);
@@ -253,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_EACH(options_are_checked),
         ON_EACH(devices_and_memories_are_what_was_asked_for),
+        ON("cpu", a_driver_can_be_a_shared_object),
         ON_EACH(lookups_and_assignments_are_checked),
         ON_EACH(the_platform_name_can_be_chosen),
         ON_EACH(topologies_survive_serialization),

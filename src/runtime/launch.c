@@ -82,6 +82,7 @@ static void end(tn_launch_record *r, tn_status *s)
         s = poison;
     }
     tn_event *done = tn_event_retain(r->done);
+    tn_work_end(r->device->client);
     tn_launch_free(r);
     tn_event_set(done, s);
     tn_event_release(done);
@@ -224,6 +225,7 @@ static void enter_device(tn_launch_record *r)
 void tn_launch_start(tn_launch_record *r)
 {
     tn_queue *queue = r->device->launches;
+    tn_work_begin(r->device->client);
     unsigned waits = 0;
     for (uint32_t i = 0; i < r->n_args; i++)
         if (must_wait(r, &r->args[i])) waits++;

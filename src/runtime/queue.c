@@ -10,7 +10,8 @@ struct tn_queue {
     pthread_cond_t work, idle;
     tn_task *first, **last;
     bool running; /* a task, on the thread or on a caller */
-    bool stop, started;
+    bool stop;
+    atomic_bool started; /* thread is valid */
     char name[16];
     pthread_t thread;
 };
@@ -28,16 +29,21 @@ tn_status *tn_queue_create(const char *name, tn_queue **out)
     return NULL;
 }
 
+void tn_queue_stop(tn_queue *q)
+{
+    if (!q || !q->started) return;
+    pthread_mutex_lock(&q->lock);
+    q->stop = true;
+    pthread_cond_signal(&q->work);
+    pthread_mutex_unlock(&q->lock);
+    pthread_join(q->thread, NULL);
+    q->started = false;
+}
+
 void tn_queue_destroy(tn_queue *q)
 {
     if (!q) return;
-    if (q->started) {
-        pthread_mutex_lock(&q->lock);
-        q->stop = true;
-        pthread_cond_signal(&q->work);
-        pthread_mutex_unlock(&q->lock);
-        pthread_join(q->thread, NULL);
-    }
+    tn_queue_stop(q);
     pthread_cond_destroy(&q->work);
     pthread_cond_destroy(&q->idle);
     pthread_mutex_destroy(&q->lock);
@@ -83,10 +89,11 @@ static void *work(void *arg)
 
 tn_status *tn_queue_start(tn_queue *q)
 {
+    if (atomic_load_explicit(&q->started, memory_order_acquire)) return NULL;
     pthread_mutex_lock(&q->lock);
     int failed = q->started ? 0 : pthread_create(&q->thread, NULL, work, q);
     if (!failed && !q->started) pthread_setname_np(q->thread, q->name);
-    if (!failed) q->started = true;
+    if (!failed) atomic_store_explicit(&q->started, true, memory_order_release);
     pthread_mutex_unlock(&q->lock);
     return failed ? TN_ERROR(RESOURCE_EXHAUSTED, "no thread for queue %s: %s", q->name,
                              strerror(failed))

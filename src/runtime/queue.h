@@ -23,7 +23,11 @@ typedef struct tn_task {
 
 /* `name` shows in debuggers; at most 15 bytes. */
 tn_status *tn_queue_create(const char *name, tn_queue **out) TN_MUST_USE;
-/* Joins the thread. The queue is empty, and the caller is not on its thread. NULL is fine. */
+/* Joins the thread. The queue is empty, and the caller is not on its thread. A thread that has put
+ * an end to something may still be on its way out of here: where several belong together, stop all
+ * before destroying any. NULL is fine. */
+void tn_queue_stop(tn_queue *q);
+/* Stops it if need be, and frees it. NULL is fine. */
 void tn_queue_destroy(tn_queue *q);
 
 /* Starts the thread if that was not done yet, so that a push can't fail. */

@@ -32,19 +32,24 @@ static void end_block(tn_storage *s)
     free(s);
 }
 
-static void end_blocks(tn_storage *chain)
+/* False: there was none. */
+static bool end_blocks(tn_storage *chain)
 {
+    bool some = chain != NULL;
     while (chain) {
         tn_storage *next = chain->links.class_next;
         end_block(chain);
         chain = next;
     }
+    return some;
 }
 
-void tn_storage_trim(tn_memory *m)
+bool tn_storage_trim(tn_memory *m)
 {
+    bool some = false;
     for (int k = 0; k < TN_MEMORY_KINDS; k++)
-        end_blocks(tn_pool_trim(&m->device->memories[k].pool));
+        some |= end_blocks(tn_pool_trim(&m->device->memories[k].pool));
+    return some;
 }
 
 /* A fresh block of `size` bytes; gives kept ones back if there is no room. */
@@ -53,9 +58,8 @@ static tn_status *fresh_block(tn_memory *m, size_t size, tn_storage **out)
     tn_storage *s = new_storage(m);
     if (!s) return no_memory();
     tn_status *e = tn_memory_alloc(m, size, &s->mem, &s->host);
-    if (tn_status_code(e) == TN_RESOURCE_EXHAUSTED) {
+    if (tn_status_code(e) == TN_RESOURCE_EXHAUSTED && tn_storage_trim(m)) {
         tn_status_free(e);
-        tn_storage_trim(m);
         e = tn_memory_alloc(m, size, &s->mem, &s->host);
     }
     if (e) {

@@ -63,7 +63,7 @@ static inline tn_span tn_storage_span(const tn_storage *s, size_t offset, size_t
     return (tn_span){.mem = s->mem, .offset = offset, .size = size};
 }
 
-/* Gives the driver what the pools of the memory's device keep. */
-void tn_storage_trim(tn_memory *m);
+/* Gives the driver what the pools of the memory's device keep. False: that was nothing. */
+bool tn_storage_trim(tn_memory *m);
 
 #endif

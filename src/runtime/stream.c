@@ -32,6 +32,11 @@ tn_status *tn_stream_create(const tn_driver *driver, tn_driver_device *device, b
     return NULL;
 }
 
+void tn_stream_stop(tn_stream *s)
+{
+    if (s) tn_queue_stop(s->completions);
+}
+
 void tn_stream_destroy(tn_stream *s)
 {
     if (!s) return;

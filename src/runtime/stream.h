@@ -25,6 +25,8 @@ typedef struct tn_completion {
 /* `driver` and `device` must outlive the stream. */
 tn_status *tn_stream_create(const tn_driver *driver, tn_driver_device *device, bool synchronous,
                             const char *name, tn_stream **out) TN_MUST_USE;
+/* Joins the stream's thread, as tn_queue_stop. NULL is fine. */
+void tn_stream_stop(tn_stream *s);
 /* Nothing is in flight, and the caller is not on the stream's thread. NULL is fine. */
 void tn_stream_destroy(tn_stream *s);
 

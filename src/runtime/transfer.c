@@ -31,6 +31,7 @@ tn_status *tn_transfer_begin(tn_transfer *t)
     bool ready = tn_event_is_ready(t->src.ready);
     if (!ready) TN_TRY(tn_queue_start(t->client->transfers));
     tn_client_retain(t->client);
+    tn_work_begin(t->client);
     t->task.run = run_task;
     atomic_init(&t->task.waits, 0);
     t->waiter.fn = content_is_ready;
@@ -41,6 +42,7 @@ tn_status *tn_transfer_begin(tn_transfer *t)
 void tn_transfer_end(tn_transfer *t)
 {
     tn_content_release(&t->src);
+    tn_work_end(t->client);
     tn_client_release(t->client);
 }
 
@@ -60,6 +62,7 @@ static void end_write(tn_completion *c, tn_status *s)
     write w = *(write *)c;
     free(c);
     tn_host_memory_free(w.staging, w.staging_size);
+    tn_work_end(w.storage->memory->device->client);
     tn_storage_release(w.storage);
     w.fn(w.arg, s);
 }
@@ -68,6 +71,7 @@ static tn_status *append_write(tn_storage *s, size_t offset, const void *src, si
 {
     tn_device *d = s->memory->device;
     TN_TRY(tn_stream_begin(d->stream));
+    tn_work_begin(d->client);
     tn_status *e = d->client->driver.copy_in(d->handle, tn_storage_span(s, offset, size), src);
     tn_stream_end(d->stream, e, &w->completion);
     return NULL;
