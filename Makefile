@@ -11,7 +11,7 @@
 #   make check-includes format-check format
 BUILD ?= build
 PYTHON ?= python3
-KINDS ?= checks unit jax sim cases programs
+KINDS ?= checks tools unit clients jax sim cases programs
 DIR ?= ../shared/stablehlo
 PLUGIN ?= $(BUILD)/libtenon_pjrt.so
 

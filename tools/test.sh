@@ -4,7 +4,8 @@
 #
 #   checks    include rule, formatting            asan  the C tests built with ASan + UBSan (clang)
 #   unit      every C test (meson)                tsan  the C tests built with TSan (clang)
-#   jax       test/jax on tenon, and test/tools   sim   test/jax on tenon_sim
+#   jax       test/jax on tenon                   sim   test/jax on tenon_sim
+#   tools     test/tools, for the tools here      clients   test/clients, for other clients than JAX
 #   cases     StableHLO cases with known answers  programs  model programs beside jaxlib's cpu
 #
 # BUILD is the build folder. What a step printed is in $BUILD/test-results/KIND.NAME.log.
@@ -77,23 +78,16 @@ python_tests() # KIND FILE
         "$PY" -m pytest -c test/pytest.ini --junitxml "$RESULTS/$1.$name.xml" "$2"
 }
 
-jax_tests() # KIND PLATFORM
+python_folder() # KIND FOLDER
 {
     local file
-    for file in test/jax/test_*.py; do TENON_TEST_PLATFORM=$2 python_tests "$1" "$file"; done
-}
-
-jax()
-{
-    local file
-    for file in test/tools/test_*.py; do python_tests jax "$file"; done
-    jax_tests jax tenon
+    for file in "$2"/test_*.py; do python_tests "$1" "$file"; done
 }
 
 sim()
 {
     if [ -f "$BUILD/libtenon_sim_pjrt.so" ]; then
-        jax_tests sim tenon_sim
+        TENON_TEST_PLATFORM=tenon_sim python_folder sim test/jax
     else
         skip sim all "no $BUILD/libtenon_sim_pjrt.so"
     fi
@@ -101,13 +95,16 @@ sim()
 
 cases()
 {
+    local name
     if [ ! -x "$BUILD/host/tenon-cases" ]; then
-        skip cases stablehlo "no $BUILD/host/tenon-cases"
+        skip cases all "no $BUILD/host/tenon-cases"
     elif [ ! -d "$SHARED/stablehlo" ]; then
-        skip cases stablehlo "no $SHARED/stablehlo"
+        skip cases all "no $SHARED/stablehlo"
     else
-        step cases stablehlo log 1500 "$PYTHON" tools/cases.py test/stablehlo/fails.txt \
-            "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$SHARED/stablehlo"
+        for name in tenon tenon_sim; do
+            step cases $name log 1500 "$PYTHON" tools/cases.py test/stablehlo/fails.txt \
+                "$BUILD/host/tenon-cases" "$BUILD/lib${name}_pjrt.so" "$SHARED/stablehlo"
+        done
     fi
 }
 
@@ -125,8 +122,9 @@ programs()
 
 for kind in "$@"; do
     case $kind in
-    checks | jax | sim | cases | programs) $kind ;;
+    checks | sim | cases | programs) $kind ;;
     unit) meson_tests unit "$BUILD" ;;
+    jax | tools | clients) TENON_TEST_PLATFORM=tenon python_folder "$kind" "test/$kind" ;;
     asan) sanitized asan address,undefined ;;
     tsan) sanitized tsan thread ;;
     *)
