@@ -7,10 +7,13 @@
 
 #include <stdbool.h>
 
-/* Instruction sets that kernels are compiled for, worst first within an architecture. X(NAME,
- * "name") BASELINE  what every CPU of the architecture has (x86-64: SSE2; aarch64: same code as
- * NEON) NEON      aarch64 Advanced SIMD AVX2      AVX2, FMA, F16C AVX512    AVX2 level and AVX-512
- * F, BW, DQ, VL */
+/* Instruction sets that kernels are compiled for, worst first within an architecture:
+ * - BASELINE: what every CPU of the architecture has (x86-64: SSE2; aarch64: as NEON)
+ * - NEON: aarch64 Advanced SIMD
+ * - AVX2: AVX2, FMA and F16C
+ * - AVX512: the AVX2 level and AVX-512 F, BW, DQ and VL
+ *
+ * X(NAME, "name") */
 #define TN_ISAS(X)                                                                                 \
     X(BASELINE, "baseline")                                                                        \
     X(NEON, "neon")                                                                                \

@@ -4,7 +4,9 @@
  * TN_LOG is a comma-separated list of LEVEL (all topics), TOPIC:LEVEL or TOPIC (= TOPIC:debug). A
  * topic's own rule beats the one for all topics; of two rules for one topic the later counts.
  * Unknown words are ignored. A topic is the folder's name ("runtime", "passes", "kernels"). Never
- * called in a hot path. Threads: any; a line is written with one write(2), so lines don't mix. */
+ * called in a hot path.
+ *
+ * Threads: any; a line is written with one write(2), so lines don't mix. */
 #ifndef TN_BASE_LOG_H
 #define TN_BASE_LOG_H
 

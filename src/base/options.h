@@ -3,7 +3,9 @@
  *
  * The rows are in options.def. A value that cannot be understood leaves the default and is reported
  * as a log warning of topic "options". What belongs to one client or one compilation is a PJRT
- * option, not one of these. Threads: any. */
+ * option, not one of these.
+ *
+ * Threads: any. */
 #ifndef TN_BASE_OPTIONS_H
 #define TN_BASE_OPTIONS_H
 

@@ -10,8 +10,10 @@
  *
  * Threads: any number of threads may call tn_parallel_for on one pool at once. One of them gets the
  * workers, the others run their loop alone; no call ever waits for another one, hence nested calls
- * are safe too. Fork: in a forked child the workers don't exist; loops run on the caller, and
- * destroy only frees. */
+ * are safe too.
+ *
+ * Fork: in a forked child the workers don't exist; loops run on the caller, and destroy
+ * only frees. */
 #ifndef TN_BASE_THREAD_POOL_H
 #define TN_BASE_THREAD_POOL_H
 

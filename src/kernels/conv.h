@@ -13,7 +13,9 @@
  *
  * Values: integers wrap. Floats are summed in blocks as gemm.h says; which products make a block
  * follows from the problem's sizes and strides alone, so results have the same bits at any number
- * of threads. Threads: any; a call uses the pool for itself. `out` must not overlap the others. */
+ * of threads.
+ *
+ * Threads: any; a call uses the pool for itself. `out` must not overlap the others. */
 #ifndef TN_KERNELS_CONV_H
 #define TN_KERNELS_CONV_H
 

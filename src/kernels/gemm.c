@@ -26,7 +26,8 @@ static size_t part_bytes(const tn_gemm_plan *p)
 {
     size_t size = 0;
     switch (p->path) {
-    case TN_GEMM_ZERO: break;
+    case TN_GEMM_ZERO:
+    case TN_GEMM_PLAIN: break;
     case TN_GEMM_DIRECT: size = tn_gemm_direct_workspace(p); break;
     case TN_GEMM_DOTS: size = tn_gemm_dots_workspace(p); break;
     case TN_GEMM_PACKED: {
@@ -85,7 +86,21 @@ static void zero(const tn_gemm_plan *p, char *c)
                        p->n - j < 64 ? p->n - j : 64, false);
 }
 
-/* A plain loop, for when there is no memory to work in. */
+static void plain(const job *j)
+{
+    const tn_gemm_plan *p = j->p;
+    _Alignas(16) char row[TN_GEMM_PLAIN_K * 16], column[TN_GEMM_PLAIN_K * 16], sum[16];
+    for (int64_t c = 0; c < p->n; c++) {
+        p->load_b(column, j->b + c * p->b_col, p->b_row, p->k);
+        for (int64_t r = 0; r < p->m; r++) {
+            p->load_a(row, j->a + r * p->a_row, p->a_col, p->k);
+            tn_gemm_sum_complex(p->kind, row, column, p->k, sum);
+            p->store_c(j->c + r * p->c_row + c * p->c_col, p->c_size, sum, 1, false);
+        }
+    }
+}
+
+/* A loop for any kind, for when there is no memory to work in. */
 static void naive(const job *one)
 {
     const tn_gemm_plan *p = one->p;
@@ -125,6 +140,8 @@ static void one_product(const job *j, tn_thread_pool *pool)
     const tn_gemm_plan *p = j->p;
     if (p->path == TN_GEMM_ZERO) {
         zero(p, j->c);
+    } else if (p->path == TN_GEMM_PLAIN) {
+        plain(j);
     } else if (!j->parts->memory) {
         naive(j);
     } else if (p->path == TN_GEMM_PACKED) {

@@ -3,18 +3,19 @@
  * a batch.
  *
  * Types: what is computed in follows from the types of A, B and C.
- *   f32 bf16 f16 in any mix            accumulates in f32, rounds once to C's type
- *   any f64 among the three            accumulates in f64
- *   integers and i1, any widths        wraps: C's value modulo 2^bits of its type (i1: whether the
- * sum is not 0) complex<f32>, complex<f64>         accumulates in its own type, or f64 if any of
- * the three is complex<f64> Small floats (f8 and less) aren't known here: convert them to f32
- * first.
+ * - f32, bf16, f16 in any mix: accumulates in f32, rounds once to C's type
+ * - any f64 among the three: accumulates in f64
+ * - integers and i1 of any width: wraps; C is the sum modulo 2^bits (i1: whether it isn't 0)
+ * - complex numbers: accumulates in their own type, or in f64 if any is complex<f64>
+ *
+ * Small floats (f8 and less) aren't known here: convert them to f32 first.
  *
  * Values: k is cut into blocks whose size follows from k and the type alone. A block is summed in
  * order of k with fused multiply-adds, starting at +0, and blocks are added in order. (Where one of
  * m and n is very small and the other operand is contiguous along k, sums run in 64 bytes' worth of
- * interleaved lanes instead, added in a fixed tree.) So the same problem gives the same bits at any
- * number of threads, and on every instruction set that has fused multiply-add.
+ * interleaved lanes instead, added in a fixed tree. Complex products of some thousand multiply-adds
+ * in all are summed in order with every operation rounded.) So the same problem gives the same bits
+ * at any number of threads, and on every instruction set that has fused multiply-add.
  *
  * Threads: any; a call uses the pool for itself. C must not overlap A or B. */
 #ifndef TN_KERNELS_GEMM_H

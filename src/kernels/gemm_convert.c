@@ -269,6 +269,25 @@ void tn_gemm_interleave16(char *restrict dst, const char *restrict x, const char
     }
 }
 
+#define SUM_COMPLEX(kt)                                                                            \
+    static void sum_##kt(const kt *x, const kt *y, int64_t n, kt *out)                             \
+    {                                                                                              \
+        kt sum = {0, 0};                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            sum.re += x[i].re * y[i].re - x[i].im * y[i].im;                                       \
+            sum.im += x[i].re * y[i].im + x[i].im * y[i].re;                                       \
+        }                                                                                          \
+        *out = sum;                                                                                \
+    }
+SUM_COMPLEX(c64)
+SUM_COMPLEX(c128)
+
+void tn_gemm_sum_complex(tn_gemm_kind kind, const char *x, const char *y, int64_t n, char *out)
+{
+    if (kind == TN_GEMM_C64) sum_c64((const c64 *)x, (const c64 *)y, n, (c64 *)out);
+    else sum_c128((const c128 *)x, (const c128 *)y, n, (c128 *)out);
+}
+
 enum { MAX_WIDTH = 2 * 64 / sizeof(float) }; /* two vectors */
 
 #define COMPLEX_ROWS(part)                                                                         \

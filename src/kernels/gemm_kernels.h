@@ -39,9 +39,10 @@ typedef enum {
     TN_TILE_CHAIN  /* C goes on being summed: the first product is added to it */
 } tn_tile_mode;
 
-/* One tile. A is read at a + i * a_row + p * a_col, B at b + p * b_row (whole vectors), C at c + i
- * * c_row (whole vectors, any alignment). Complex kinds: A is interleaved; a row of B holds nv
- * vectors of real, then nv of imaginary parts; so does a row of C, and the mode must be STORE. */
+/* One tile. A is read at a + i * a_row + p * a_col, B at b + p * b_row (whole vectors), and C is at
+ * c + i * c_row (whole vectors, any alignment). Complex kinds: A is interleaved; a row of B holds
+ * nv vectors of real, then nv of imaginary parts; so does a row of C, and the mode must be STORE.
+ */
 typedef void tn_gemm_tile(int64_t k, const char *a, int64_t a_row, int64_t a_col, const char *b,
                           int64_t b_row, char *c, int64_t c_row, tn_tile_mode mode);
 
@@ -98,6 +99,8 @@ int64_t tn_gemm_k_block(tn_gemm_kind kind, int64_t k);
 void tn_gemm_interleave16(char *dst, const char *x, const char *y, int64_t n);
 /* sum = x * y + sum on one element of a kind. */
 void tn_gemm_multiply_add(tn_gemm_kind kind, const char *x, const char *y, char *sum);
+/* out = sum of x[i] * y[i] over n elements of a complex kind, every operation rounded. */
+void tn_gemm_sum_complex(tn_gemm_kind kind, const char *x, const char *y, int64_t n, char *out);
 /* Each of `rows` rows of `width` elements, re im re im ..., becomes re re ... im im ..., in place.
  */
 void tn_gemm_split_complex(tn_gemm_kind kind, char *panel, int64_t rows, int64_t width);

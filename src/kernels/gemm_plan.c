@@ -11,7 +11,8 @@
 enum {
     DOT_ROWS = 8, /* at most so many rows are summed along k */
     DOT_MIN_K = 32,
-    SMALL = 192, /* products of less than SMALL^3 are not packed */
+    PLAIN_PRODUCTS = 4096, /* complex products of at most so many multiply-adds are plain loops */
+    SMALL = 192,           /* products of less than SMALL^3 are not packed */
 };
 
 static void exchange(tn_gemm_plan *p)
@@ -77,6 +78,11 @@ tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
 
     if (g->k == 0) {
         p.path = TN_GEMM_ZERO;
+        return p;
+    }
+    if (tn_gemm_is_complex(p.kind) && p.k <= TN_GEMM_PLAIN_K &&
+        (double)p.m * (double)p.n * (double)p.k <= PLAIN_PRODUCTS) {
+        p.path = TN_GEMM_PLAIN;
         return p;
     }
     /* With one row or column its stride means nothing; make it the one that helps. */

@@ -9,6 +9,7 @@
 
 typedef enum {
     TN_GEMM_ZERO,   /* k = 0 */
+    TN_GEMM_PLAIN,  /* a loop over elements: very small complex products */
     TN_GEMM_DIRECT, /* tiles on A and B where they are: few rows, or small */
     TN_GEMM_DOTS,   /* sums along k: very few rows, B contiguous along k */
     TN_GEMM_PACKED, /* gemm_blocks.h */
@@ -32,6 +33,9 @@ typedef struct {
 } tn_gemm_plan;
 
 tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g);
+
+/* The PLAIN path does a row of A by a column of B at a time, of at most so many elements. */
+enum { TN_GEMM_PLAIN_K = 256 };
 
 /* The PACKED path: operands of one product, and the blocks that compute it. */
 typedef struct {
