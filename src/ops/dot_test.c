@@ -193,6 +193,24 @@ TEST(results_of_another_class)
     EXPECT(double, twice, 1.25);
 }
 
+TEST(quantized_operands_stand_for_their_values)
+{
+    static const double half = 0.5, quarter = 0.25;
+    static const int64_t one = 1, minus_two = -2;
+    const tn_quantization in = {TN_I8, TN_F32, -128, 127, -1, 1, &half, &one};
+    const tn_quantization out = {TN_I8, TN_F32, -128, 127, -1, 1, &quarter, &minus_two};
+    tn_op *op = matrix_dot("1x2xi8, 2x1xf32", "1x1xi8");
+    tn_type x = *op->operands[0]->type, z = *op->results[0].type;
+    x.quantization = &in, z.quantization = &out;
+    op->operands[0]->type = &x;
+    op->results[0].type = &z;
+    const int8_t a[] = {5, -3}; /* 2 and -2 */
+    const float b[] = {1.5f, 0.25f};
+    int8_t got[1];
+    RUN(op, IN(a, b), OUT(got));
+    EXPECT(int8_t, got, 8); /* 2.5 / 0.25 - 2 */
+}
+
 TEST(complex_products)
 {
     const float x[] = {1, 2, 3, -1}, y[] = {0, 1, 2, 2}; /* (1+2i)i + (3-i)(2+2i) */
@@ -262,6 +280,7 @@ int main(void)
         cmocka_unit_test(integers_wrap_and_widen),
         cmocka_unit_test(half_floats_are_summed_in_f32),
         cmocka_unit_test(results_of_another_class),
+        cmocka_unit_test(quantized_operands_stand_for_their_values),
         cmocka_unit_test(complex_products),
         cmocka_unit_test(the_old_dot),
         cmocka_unit_test(large_products_are_fast),

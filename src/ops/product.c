@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/product.h"
 
+#include <stdatomic.h>
+
+#include "base/thread_pool.h"
 #include "kernels/conv.h"
 #include "kernels/gemm.h"
 #include "ops/access.h"
 #include "ops/infer.h"
+#include "ops/quantize.h"
 
 static tn_element_type meaning(const tn_type *t)
 {
@@ -57,17 +61,50 @@ static tn_status *reserve(const tn_op *op, const tn_eval_context *ctx, const tn_
 {
     *type = *like;
     type->element = e;
+    type->quantization = NULL;
     *out = (tn_tensor){tn_scratch_alloc(ctx->scratch, tn_type_bytes(type)), type};
     if (!out->data)
         return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "no memory for %s", TN_TYPE_IN_MESSAGE(type));
     return NULL;
 }
 
-static tn_status *convert(const tn_op *op, const tn_tensor *from, const tn_tensor *to)
+enum { TILE = 256 };
+
+/* Of quantized tensors the values that they stand for are converted. */
+static bool convert_tile(const tn_tensor *from, const tn_tensor *to, int64_t at, int64_t n)
 {
-    int64_t n = tn_type_elements(from->type);
-    if (!n || tn_convert_elements(from->type->element, from->data, to->type->element, to->data, n))
-        return NULL;
+    double values[TILE];
+    const tn_type *x = from->type, *y = to->type;
+    const void *src = (const char *)from->data + at * tn_width(x);
+    void *dst = (char *)to->data + at * tn_width(y);
+    if (x->quantization) tn_dequantize(x, from->data, at, n, values);
+    else if (!y->quantization) return tn_convert_elements(x->element, src, y->element, dst, n);
+    else if (!tn_convert_elements(x->element, src, TN_F64, values, n)) return false;
+    if (!y->quantization) return tn_convert_elements(TN_F64, values, y->element, dst, n);
+    tn_quantize(y, values, at, n, to->data);
+    return true;
+}
+
+typedef struct {
+    const tn_tensor *from, *to;
+    atomic_bool failed;
+} conversion;
+
+static void convert_tiles(void *ctx, int64_t begin, int64_t end)
+{
+    conversion *c = ctx;
+    for (int64_t at = begin; at < end; at += TILE)
+        if (!convert_tile(c->from, c->to, at, end - at < TILE ? end - at : TILE))
+            atomic_store(&c->failed, true);
+}
+
+static tn_status *convert(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *from,
+                          const tn_tensor *to)
+{
+    conversion c = {from, to, false};
+    double cost = from->type->quantization || to->type->quantization ? 20 : 0.5;
+    tn_parallel_for(ctx->pool, tn_type_elements(from->type), cost, convert_tiles, &c);
+    if (!atomic_load(&c.failed)) return NULL;
     return TN_OP_ERROR(UNIMPLEMENTED, op, "conversion of %s to %s", TN_TYPE_IN_MESSAGE(from->type),
                        TN_TYPE_IN_MESSAGE(to->type));
 }
@@ -76,22 +113,22 @@ static tn_status *operand_as(const tn_op *op, const tn_eval_context *ctx, const 
                              tn_element_type e, tn_type *type, tn_tensor *out)
 {
     *out = *operand;
-    if (operand->type->element == e) return NULL;
+    if (operand->type->element == e && !operand->type->quantization) return NULL;
     TN_TRY(reserve(op, ctx, operand->type, e, type, out));
-    return convert(op, operand, out);
+    return convert(op, ctx, operand, out);
 }
 
 tn_status *tn_product_begin(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                             const tn_tensor *results, bool one_type, tn_product_tensors *out)
 {
     const tn_type *x = operands[0].type, *y = operands[1].type, *z = results[0].type;
-    if (x->quantization || y->quantization || z->quantization)
-        return TN_OP_ERROR(UNIMPLEMENTED, op, "products of quantized tensors");
-    tn_element_type p = x->element, q = y->element, r = z->element;
+    tn_element_type p = meaning(x), q = meaning(y), r = meaning(z);
     bool known = one_type ? p == q && q == r && tn_conv_supports(r) : tn_gemm_supports(p, q, r);
-    if (!known) p = q = r = computed_in(p, q, r);
+    bool quantized = x->quantization || y->quantization || z->quantization;
+    if (!known || quantized) p = q = r = computed_in(p, q, r);
     out->out = results[0];
-    if (r != z->element) TN_TRY(reserve(op, ctx, z, r, &out->types[2], &out->out));
+    if (r != z->element || z->quantization)
+        TN_TRY(reserve(op, ctx, z, r, &out->types[2], &out->out));
     TN_TRY(operand_as(op, ctx, &operands[0], p, &out->types[0], &out->lhs));
     return operand_as(op, ctx, &operands[1], q, &out->types[1], &out->rhs);
 }
@@ -99,5 +136,5 @@ tn_status *tn_product_begin(const tn_op *op, const tn_eval_context *ctx, const t
 tn_status *tn_product_end(const tn_op *op, const tn_eval_context *ctx, const tn_product_tensors *t,
                           tn_tensor *results)
 {
-    return t->out.data == results[0].data ? NULL : convert(op, &t->out, &results[0]);
+    return t->out.data == results[0].data ? NULL : convert(op, ctx, &t->out, &results[0]);
 }

@@ -13,14 +13,15 @@ tn_status *tn_check_product_types(const tn_op *op) TN_MUST_USE;
 const tn_type *tn_product_type(const tn_op *op, tn_arena *a, uint32_t rank, const int64_t *dims);
 
 /* The operands and the result in types that a kernel knows. Types narrower than f16 are computed in
- * f32 and rounded once; integers that give floats are converted first. */
+ * f32 and rounded once; integers that give floats are converted first; of quantized tensors the
+ * values that they stand for are multiplied in f32 or f64, and the result is quantized. */
 typedef struct {
     tn_tensor lhs, rhs, out;
     tn_type types[3]; /* where they differ from the op's own */
 } tn_product_tensors;
 
 /* For dot: any types that tn_gemm_supports. For convolution: one type for all three. Memory is from
- * ctx->scratch. UNIMPLEMENTED for quantized types. */
+ * ctx->scratch. */
 tn_status *tn_product_begin(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                             const tn_tensor *results, bool one_type,
                             tn_product_tensors *out) TN_MUST_USE;
