@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stress_test.c - eight threads that execute, copy, delete, donate and await on shared buffers, for
- * TN_STRESS_SECONDS (default 1). What can be read must be whole; what can't must say why. Meant for
- * TSan and ASan above all. */
+/* stress_test.c - eight threads that compile, execute, copy, delete, donate and await on shared
+ * buffers, for TN_STRESS_SECONDS (default 1). What can be read must be whole; what can't must say
+ * why. Meant for TSan and ASan above all. */
+#include "executable/program_test.h"
 #include "runtime/program_test.h"
 
 enum { THREADS = 8, SLOTS = 12 };
@@ -100,6 +101,33 @@ static void execute(worker *w, tn_buffer *b, bool may_wait)
     store(w, outs[1]);
 }
 
+static void build_increments(builder *b, void *ctx)
+{
+    float one = 1;
+    begin_function(b, "main", PARAMS("4xf32"));
+    tn_value *x = &b->region->args[0];
+    tn_value *y = binary(b, TN_OP_add, x, splat(b, "4xf32", &one));
+    RETURN(b, y, binary(b, TN_OP_add, y, y));
+}
+
+/* A program of the compiler, made, loaded, run and dropped at once. */
+static void compile_and_execute(worker *w, tn_buffer *b)
+{
+    world *o = w->world;
+    tn_executable *e = NULL;
+    tn_loaded_executable *l = NULL;
+    tn_buffer *outs[2];
+    if (!is_fine(o, compile_program(build_increments, NULL, false, 0, &e))) return;
+    tn_execute_options options = {.device = tn_buffer_device(b)};
+    bool ok = is_fine(o, tn_loaded_executable_create_portable(o->client, e, &l)) &&
+              is_fine(o, try_execute(l, &options, &b, 1, outs, NULL));
+    tn_executable_release(e);
+    tn_loaded_executable_release(l);
+    if (!ok) return;
+    store(w, outs[0]);
+    store(w, outs[1]);
+}
+
 static void note(tn_status *s, void *arg)
 {
     tn_status_free(s);
@@ -149,7 +177,7 @@ static void do_something(worker *w)
     tn_buffer *b = borrow(w), *other = NULL;
     tn_event *e;
     bool poisoned;
-    switch (pick(w, 12)) {
+    switch (pick(w, 13)) {
     case 0: store(w, put_value(any_memory(w), (float)pick(w, 9))); break;
     case 1:
         if (is_fine(o, tn_buffer_copy_to_memory(b, any_memory(w), &other))) store(w, other);
@@ -173,6 +201,7 @@ static void do_something(worker *w)
         tn_device_poison(tn_buffer_device(b), 1 + (int)pick(w, 4), TN_ERROR(ABORTED, "poison"),
                          &poisoned);
         break;
+    case 10: compile_and_execute(w, b); break;
     default: execute(w, b, true); break;
     }
     tn_buffer_release(b);
