@@ -28,8 +28,8 @@ static lanes rotate(lanes v, int n)
     return v << n | v >> (32 - n);
 }
 
-/* out[LANES][2] of the blocks first, first + 1, ... */
-static void threefry(const generator *g, uint64_t first, uint32_t *out)
+/* Both words of the blocks first, first + 1, ... */
+static void threefry(const generator *g, uint64_t first, uint32_t *out0, uint32_t *out1)
 {
     static const int rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
     const uint32_t keys[3] = {g->key[0], g->key[1], g->key[0] ^ g->key[1] ^ 0x1BD11BDA};
@@ -49,10 +49,8 @@ static void threefry(const generator *g, uint64_t first, uint32_t *out)
         x0 += keys[(round + 1) % 3];
         x1 += keys[(round + 2) % 3] + round + 1;
     }
-    for (int i = 0; i < LANES; i++) {
-        out[2 * i] = x0[i];
-        out[2 * i + 1] = x1[i];
-    }
+    memcpy(out0, &x0, sizeof x0);
+    memcpy(out1, &x1, sizeof x1);
 }
 
 /* out[4] of one block. */
@@ -73,28 +71,22 @@ static void philox(const generator *g, uint64_t block, uint32_t *out)
     memcpy(out, c, sizeof c);
 }
 
-/* --- words, in groups of 8 --- */
+/* --- words to elements --- */
 
+/* The tensor as [outer, dim, inner]. Threefry's two words go to elements next to each other along
+ * `dim`: to 2 h and 2 h + 1 of it from block (outer, h, inner) of [outer, (dim + 1) / 2, inner]. It
+ * is the first dimension of even size, or else the first of the largest; where dim is odd, words
+ * are left over. Elements of 64 bits take a block each. Philox fills the tensor in order. */
 typedef struct {
     generator g;
-    bool threefry;
     tn_element_type element;
     unsigned bits;
     int64_t n; /* elements */
+    int64_t dim, inner, blocks;
     void *out;
 } job;
 
 enum { GROUP = 8 };
-
-static void words(const job *j, int64_t group, uint32_t *out)
-{
-    if (j->threefry) {
-        threefry(&j->g, (uint64_t)group * LANES, out);
-        return;
-    }
-    philox(&j->g, (uint64_t)group * 2, out);
-    philox(&j->g, (uint64_t)group * 2 + 1, out + 4);
-}
 
 static uint8_t narrow(const job *j, uint32_t word)
 {
@@ -103,30 +95,67 @@ static uint8_t narrow(const job *j, uint32_t word)
     return j->bits < 8 && negative ? (uint8_t)(v | 0xFFu << j->bits) : v;
 }
 
-static void generate(void *ctx, int64_t begin, int64_t end)
+static void put(const job *j, int64_t at, uint32_t word)
+{
+    switch (j->bits) {
+    case 32: ((uint32_t *)j->out)[at] = word; return;
+    case 16: ((uint16_t *)j->out)[at] = (uint16_t)word; return;
+    default: ((uint8_t *)j->out)[at] = narrow(j, word); return;
+    }
+}
+
+static void put_threefry(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    int64_t half = (j->dim + 1) / 2, block = begin * LANES;
+    int64_t last = end * LANES < j->blocks ? end * LANES : j->blocks;
+    int64_t inner = block % j->inner, h = block / j->inner % half;
+    int64_t outer = block / j->inner / half;
+    while (block < last) {
+        uint32_t x0[LANES], x1[LANES];
+        threefry(&j->g, (uint64_t)block, x0, x1);
+        for (int i = 0; i < LANES && block < last; i++, block++) {
+            if (j->bits == 64) {
+                ((uint64_t *)j->out)[block] = x0[i] | (uint64_t)x1[i] << 32;
+                continue;
+            }
+            int64_t at = (outer * j->dim + 2 * h) * j->inner + inner;
+            put(j, at, x0[i]);
+            if (2 * h + 1 < j->dim) put(j, at + j->inner, x1[i]);
+            if (++inner < j->inner) continue;
+            inner = 0;
+            if (++h < half) continue;
+            h = 0;
+            outer++;
+        }
+    }
+}
+
+static void put_philox(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
     int64_t each = j->bits == 64 ? GROUP / 2 : GROUP;
     for (int64_t group = begin; group < end; group++) {
         uint32_t w[GROUP];
-        words(j, group, w);
+        philox(&j->g, (uint64_t)group * 2, w);
+        philox(&j->g, (uint64_t)group * 2 + 1, w + 4);
         int64_t at = group * each, n = j->n - at < each ? j->n - at : each;
-        switch (j->bits) {
-        case 64: memcpy((uint64_t *)j->out + at, w, (size_t)n * 8); break;
-        case 32: memcpy((uint32_t *)j->out + at, w, (size_t)n * 4); break;
-        case 16:
-            for (int64_t i = 0; i < n; i++) ((uint16_t *)j->out)[at + i] = (uint16_t)w[i];
-            break;
-        default:
-            for (int64_t i = 0; i < n; i++) ((uint8_t *)j->out)[at + i] = narrow(j, w[i]);
-        }
+        if (j->bits == 64) memcpy((uint64_t *)j->out + at, w, (size_t)n * 8);
+        else
+            for (int64_t i = 0; i < n; i++) put(j, at + i, w[i]);
     }
 }
 
-static void fill(job *j, tn_thread_pool *pool)
+static void split(job *j, const tn_type *t)
 {
-    int64_t each = j->bits == 64 ? GROUP / 2 : GROUP;
-    tn_parallel_for(pool, j->n / each + (j->n % each != 0), 20, generate, j);
+    uint32_t d = 0;
+    for (uint32_t i = 1; i < t->rank; i++)
+        if (t->dims[i] > t->dims[d]) d = i;
+    for (uint32_t i = t->rank; i--;)
+        if (t->dims[i] % 2 == 0) d = i;
+    j->dim = t->rank ? t->dims[d] : 1;
+    j->inner = t->rank ? tn_step(t, d) : 1;
+    j->blocks = j->bits == 64 ? j->n : j->n / j->dim * ((j->dim + 1) / 2);
 }
 
 /* --- rng_bit_generator --- */
@@ -165,16 +194,19 @@ tn_status *tn_eval_rng_bit_generator(const tn_op *op, const tn_eval_context *ctx
     job j = {.g = {.key = {(uint32_t)state[0], (uint32_t)(state[0] >> 32)},
                    .counter = state[1],
                    .high = size > 2 ? state[2] : state[0]},
-             .threefry = tn_op_int(op, TN_ATTR_rng_algorithm, 0) == TN_rng_algorithm_THREE_FRY,
              .element = t->element,
              .bits = tn_element_type_bits(t->element),
              .n = tn_type_elements(t),
              .out = results[1].data};
-    uint64_t word = (uint64_t)j.n * (j.bits == 64 ? 2 : 1), block = j.threefry ? 2 : 4;
-    uint64_t next = state[1] + word / block + (word % block != 0);
+    bool threefry = tn_op_int(op, TN_ATTR_rng_algorithm, 0) == TN_rng_algorithm_THREE_FRY;
+    int64_t each = j.bits == 64 ? GROUP / 2 : GROUP, words = j.bits == 64 ? 2 * j.n : j.n;
+    if (j.n) split(&j, t);
+    if (!threefry) j.blocks = words / 4 + (words % 4 != 0);
+    uint64_t next = state[1] + (uint64_t)j.blocks;
     memmove(results[0].data, state, (size_t)size * sizeof *state);
     ((uint64_t *)results[0].data)[1] = next;
-    fill(&j, ctx->pool);
+    if (threefry) tn_parallel_for(ctx->pool, (j.blocks + LANES - 1) / LANES, 20, put_threefry, &j);
+    else tn_parallel_for(ctx->pool, (j.n + each - 1) / each, 20, put_philox, &j);
     return NULL;
 }
 

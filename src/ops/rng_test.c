@@ -18,6 +18,18 @@ TEST(threefry_gives_the_known_bits)
     RUN(op, IN(state), OUT(next, words));
     assert_true(next[1] == 5);
     for (int i = 0; i < 5; i++) assert_true(words[i] == (uint32_t)(out[i / 2] >> (i % 2 ? 32 : 0)));
+    /* Words of a block are neighbours along the first even dimension, else the first largest. */
+    op = make_op(TN_OP_rng_bit_generator, "2xui64", "2xui64, 2x2xui32");
+    SET_INT(op, rng_algorithm, TN_rng_algorithm_THREE_FRY);
+    uint32_t square[4];
+    RUN(op, IN(state), OUT(next, square));
+    assert_true(next[1] == 4);
+    EXPECT(uint32_t, square, words[0], words[2], words[1], words[3]);
+    op = make_op(TN_OP_rng_bit_generator, "2xui64", "2xui64, 3x1xui32");
+    SET_INT(op, rng_algorithm, TN_rng_algorithm_THREE_FRY);
+    RUN(op, IN(state), OUT(next, square));
+    assert_true(next[1] == 4);
+    EXPECT(uint32_t, square, words[0], words[1], words[2]);
     op = make_op(TN_OP_rng_bit_generator, "2xui64", "2xui64, 7xi8");
     SET_INT(op, rng_algorithm, TN_rng_algorithm_THREE_FRY);
     int8_t bytes[7];
