@@ -160,6 +160,8 @@ CIRCULAR_LOOP_F64(sin)
 CIRCULAR_LOOP_F64(cos)
 GUARDED_LOOP(rem_guarded_f32, float, tn_rem_is_near_f32(a[i], b[i]), tn_rem_near_f32(a[i], b[i]),
              tn_rem_f32(a[i], b[i]))
+GUARDED_LOOP(rem_guarded_f64, double, tn_rem_is_near_f64(a[i], b[i]), tn_rem_near_f64(a[i], b[i]),
+             tn_rem_f64(a[i], b[i]))
 // clang-format on
 
 static tn_kernel_fn *find_guarded(tn_op_kind op, tn_element_type e)
@@ -169,7 +171,7 @@ static tn_kernel_fn *find_guarded(tn_op_kind op, tn_element_type e)
     case TN_OP_sine: return e == TN_F32 ? sin_guarded_f32 : sin_guarded_f64;
     case TN_OP_cosine: return e == TN_F32 ? cos_guarded_f32 : cos_guarded_f64;
     case TN_OP_tan: return e == TN_F32 ? tan_guarded_f32 : NULL;
-    case TN_OP_remainder: return e == TN_F32 ? rem_guarded_f32 : NULL;
+    case TN_OP_remainder: return e == TN_F32 ? rem_guarded_f32 : rem_guarded_f64;
     default: return NULL;
     }
 }

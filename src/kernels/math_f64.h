@@ -182,6 +182,28 @@ static inline double tn_cos_f64(double a)
     return __builtin_fabs(a) < TN_CIRCULAR_LIMIT_F64 ? tn_cos_near_f64(a) : __builtin_cos(a);
 }
 
+/* --- remainder --- */
+
+/* Where it holds, the quotient is right to less than 1 and the remainder, which f64 holds exactly,
+ * comes out of one fma. */
+static inline bool tn_rem_is_near_f64(double a, double b)
+{
+    double size = __builtin_fabs(b);
+    return (size < __builtin_inf()) & (__builtin_fabs(a) < size * 0x1p50);
+}
+/* The rounded quotient may be one too large. */
+static inline double tn_rem_near_f64(double a, double b)
+{
+    double x = __builtin_fabs(a), y = __builtin_fabs(b);
+    double r = __builtin_fma(-__builtin_trunc(x / y), y, x);
+    r = r < 0 ? r + y : r;
+    return __builtin_copysign(r, a);
+}
+static inline double tn_rem_f64(double a, double b)
+{
+    return tn_rem_is_near_f64(a, b) ? tn_rem_near_f64(a, b) : __builtin_fmod(a, b);
+}
+
 /* --- the C library's --- */
 
 static inline double tn_tan_f64(double a)
@@ -195,10 +217,6 @@ static inline double tn_atan2_f64(double a, double b)
 static inline double tn_pow_f64(double a, double b)
 {
     return __builtin_pow(a, b);
-}
-static inline double tn_rem_f64(double a, double b)
-{
-    return __builtin_fmod(a, b);
 }
 
 /* One Newton step on the library's root, which is up to 4 ulp off. */

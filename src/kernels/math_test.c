@@ -137,6 +137,23 @@ static void f64_functions_are_accurate(void **unused)
     CHECK_2(double, f64, rem, fmodl, 0);
 }
 
+/* Just beside multiples, where a rounded quotient is off by one. */
+static void remainders_are_exact(void **unused)
+{
+    for (int i = 0; i < 300000; i++) {
+        double b = sample(i, true), q = (double)(random_bits() >> (14 + i % 50));
+        double a = q * b;
+        float f = (float)(b * (double)(random_bits() >> (35 + i % 29))), g = (float)b;
+        for (int side = 0; side < 3; side++) {
+            assert_true(ulps_f64(tn_rem_f64(a, b), fmod(a, b)) == 0);
+            assert_true(ulps_f32(tn_rem_f32(f, g), fmodf(f, g)) == 0);
+            a = nextafter(a, side ? INFINITY : -INFINITY);
+            f = nextafterf(f, side ? INFINITY : -INFINITY);
+            if (side == 1) a = nextafter(a, INFINITY), f = nextafterf(f, INFINITY);
+        }
+    }
+}
+
 static const double specials[] = {
     0,       -0.0,     1,       -1,     0.5,     -0.5,  2,        -2,        3,     -3,    1e-45,
     -1e-45,  1e-310,   -1e-310, 3.4e38, -3.4e38, 1e308, -1e308,   88.7,      88.73, -87.4, -103.9,
@@ -274,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(f32_functions_are_accurate),
         cmocka_unit_test(f64_functions_are_accurate),
+        cmocka_unit_test(remainders_are_exact),
         cmocka_unit_test(special_values_are_those_of_c),
         cmocka_unit_test(builds_agree),
     };
