@@ -45,8 +45,9 @@ typedef struct {
     tn_tensor *results;
     tn_comparator comparator;
     const tn_sort_key *key; /* NULL: by comparing */
-    int64_t n, inner;       /* elements of a line, and their distance */
-    pthread_mutex_t lock;   /* of status */
+    const void **key_captures;
+    int64_t n, inner;     /* elements of a line, and their distance */
+    pthread_mutex_t lock; /* of status */
     tn_status *status;
 } job;
 
@@ -131,7 +132,7 @@ static tn_status *order_by_key(const job *j, workspace *w)
                 (char *)w->lines[k] + (size_t)begin * j->comparator.widths[k];
         void *results[] = {tile};
         TN_TRY(tn_body_run(j->key->key, j->comparator.ctx, (size_t)n, args, results,
-                           j->comparator.captures, body));
+                           j->key_captures, body));
         tn_sort_items(j->key, n, tile, (uint32_t)begin, w->items + begin);
     }
     tn_sort_radix(w->items, w->items + j->n, j->n);
@@ -186,6 +187,20 @@ static tn_status *run(job *j, const tn_type *t)
     return j->status;
 }
 
+/* The key captures some of what the comparator does. */
+static tn_status *capture_for_key(job *j, const tn_eval_context *ctx)
+{
+    const tn_body *key = j->key->key, *whole = j->comparator.body;
+    j->key_captures =
+        tn_scratch_alloc(ctx->scratch, (key->n_captures + 1) * sizeof *j->key_captures);
+    if (!j->key_captures) return TN_OP_ERROR(RESOURCE_EXHAUSTED, j->op, "out of memory");
+    for (uint32_t i = 0; i < key->n_captures; i++)
+        for (uint32_t k = 0; k < whole->n_captures; k++)
+            if (tn_value_resolve(whole->captures[k]) == tn_value_resolve(key->captures[i]))
+                j->key_captures[i] = j->comparator.captures[k];
+    return NULL;
+}
+
 tn_status *tn_eval_sort(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                         tn_tensor *results)
 {
@@ -206,9 +221,13 @@ tn_status *tn_eval_sort(const tn_op *op, const tn_eval_context *ctx, const tn_te
     j.comparator = (tn_comparator){ctx->bodies[0], ctx, captures, op->n_operands, widths};
     tn_sort_key key;
     bool found = false;
-    if (!ctx->bodies[0]->n_captures) TN_TRY(tn_sort_key_find(op, &key, &found));
-    if (found) j.key = &key;
-    tn_status *s = run(&j, t);
+    TN_TRY(tn_sort_key_find(op, &key, &found));
+    tn_status *s = NULL;
+    if (found) {
+        j.key = &key;
+        s = capture_for_key(&j, ctx);
+    }
+    if (!s) s = run(&j, t);
     if (found) tn_sort_key_end(&key);
     return s;
 }

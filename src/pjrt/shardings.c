@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shardings.c - the extension that tells how an executable's arrays are divided among devices. */
+/* shardings.c - the extension that tells how an executable's arrays are divided among devices.
+ *
+ * NULL says that none is told. It is the answer for no arrays too: jaxlib takes an empty list for
+ * one sharding short of the empty tuple's. */
 #include "pjrt/executable.h"
 #include "pjrt/extensions.h"
 
@@ -9,7 +12,7 @@ static PJRT_Error *Shardings_PJRT_Executable_ParameterShardings(
     TN_PJRT_NEED(executable);
     const tn_pjrt_values *v = &args->executable->parameters;
     args->num_parameters = v->n;
-    args->shardings = v->shardings.data;
+    args->shardings = v->n ? v->shardings.data : NULL;
     args->sharding_sizes = v->shardings.sizes;
     return NULL;
 }
@@ -20,7 +23,7 @@ static PJRT_Error *Shardings_PJRT_Executable_OutputShardings(
     TN_PJRT_NEED(executable);
     const tn_pjrt_values *v = &args->executable->outputs;
     args->num_outputs = v->n;
-    args->shardings = v->shardings.data;
+    args->shardings = v->n ? v->shardings.data : NULL;
     args->sharding_sizes = v->shardings.sizes;
     return NULL;
 }
