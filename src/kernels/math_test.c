@@ -286,6 +286,87 @@ static void builds_agree(void **unused)
     print_message("%d builds of ops compared\n", compared);
 }
 
+/* Bytes of ordinary and special values alike. */
+static void fill(char *to, tn_element_type e, size_t n)
+{
+    unsigned bytes = tn_element_type_bytes(e), bits = tn_element_type_bits(e);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t v[2] = {random_bits(), random_bits()};
+        double d = sample((int)i, true);
+        float f = (float)d;
+        if (e == TN_F32 || e == TN_C64) memcpy(v, &f, 4);
+        if (e == TN_F64 || e == TN_C128) memcpy(v, &d, 8);
+        if (bits < 8) v[0] &= (1u << bits) - 1;
+        if (bits < 8 && tn_element_type_class(e) == TN_CLASS_SINT)
+            v[0] = (uint64_t)((int64_t)(v[0] << (64 - bits)) >> (64 - bits));
+        memcpy(to + i * bytes, v, bytes);
+    }
+}
+
+typedef bool find_kernel(tn_isa isa, int variant, tn_element_type e, tn_kernel *out);
+static bool find_compare(tn_isa isa, int variant, tn_element_type e, tn_kernel *out)
+{
+    return variant < 12 && tn_kernel_compare(isa, variant % 6, variant >= 6, e, out);
+}
+static bool find_clamp(tn_isa isa, int variant, tn_element_type e, tn_kernel *out)
+{
+    return variant < 4 && tn_kernel_clamp(isa, variant & 1, variant & 2, e, out);
+}
+static bool find_select(tn_isa isa, int variant, tn_element_type e, tn_kernel *out)
+{
+    return variant < 2 && tn_kernel_select(isa, variant, e, out);
+}
+static bool find_convert(tn_isa isa, int variant, tn_element_type e, tn_kernel *out)
+{
+    return variant && variant < TN_ELEMENT_TYPE_COUNT && variant != TN_TOKEN &&
+           tn_kernel_convert(isa, e, (tn_element_type)variant, out);
+}
+static bool find_reduce_precision(tn_isa isa, int variant, tn_element_type e, tn_kernel *out)
+{
+    return tn_kernel_reduce_precision(isa, 1 + variant % 9, variant % 5 * 6, e, out);
+}
+
+static void other_builds_agree(void **unused)
+{
+    enum { N = 333 };
+    static find_kernel *const finders[] = {find_compare, find_clamp, find_select, find_convert,
+                                           find_reduce_precision};
+    static _Alignas(64) char in[3][N * 16], pred[N], want[N * 16], got[N * 16];
+    for (int i = 0; i < N; i++) pred[i] = (char)(random_bits() & 1);
+    int compared = 0;
+    for (int t = 1; t < TN_ELEMENT_TYPE_COUNT; t++) {
+        tn_element_type e = (tn_element_type)t;
+        if (e == TN_TOKEN || !tn_element_type_bytes(e)) continue;
+        for (int i = 0; i < 3; i++) fill(in[i], e, N);
+        for (size_t f = 0; f < sizeof finders / sizeof finders[0]; f++) {
+            for (int variant = 0; variant < 45; variant++) {
+                tn_kernel base, k;
+                const void *args[] = {f == 2 ? pred : in[0], in[1], in[2]};
+                if (!finders[f](TN_ISA_BASELINE, variant, e, &base)) continue;
+                tn_kernel_run(&base, N, args, want);
+                tn_element_type to = f == 3 ? (tn_element_type)variant : e;
+                for (int isa = 1; isa < TN_ISA_COUNT; isa++) {
+                    if (!tn_cpu_has((tn_isa)isa)) continue;
+                    assert_true(finders[f]((tn_isa)isa, variant, e, &k));
+                    tn_kernel_run(&k, N, args, got);
+                    for (size_t i = 0; i < N; i++) {
+                        size_t at = i * k.out_step;
+                        bool same = !memcmp(got + at, want + at, k.out_step);
+                        if (!same && tn_element_type_bytes(to) == k.out_step)
+                            same = is_nan(to, got + at) && is_nan(to, want + at);
+                        if (!same)
+                            fail_msg("kernel %zu.%d on %s, element %zu differs with %s", f, variant,
+                                     tn_element_type_text(e), i, tn_isa_name((tn_isa)isa));
+                    }
+                    compared++;
+                }
+            }
+        }
+    }
+    assert_true(compared > 0 || !tn_cpu_has(TN_ISA_AVX2));
+    print_message("%d other builds compared\n", compared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +375,7 @@ int main(void)
         cmocka_unit_test(remainders_are_exact),
         cmocka_unit_test(special_values_are_those_of_c),
         cmocka_unit_test(builds_agree),
+        cmocka_unit_test(other_builds_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
