@@ -1,198 +1,305 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/sort_keys.h"
+/* Sorting by keys: every key becomes an unsigned integer of the same order, once for each element;
+ * then lines are sorted by these integers, the last key first. */
+#include <stdatomic.h>
+#include <stdlib.h>
 
-#include <string.h>
+#include "base/thread_pool.h"
+#include "ops/access.h"
+#include "ops/sort.h"
+#include "ops/sort_order.h"
 
-#define MAX_DEPTH 64 /* of an expression that is compared with its twin */
+/* --- pairs of a key and a place --- */
 
-/* --- recognition --- */
+enum { INSERTION = 24, MERGE = 100, BUCKETS = 256 };
 
-/* Is `y` the expression `x` with every argument of the left element replaced by that of the right
- * one? */
-static bool is_twin(const tn_value *x, const tn_value *y, const tn_region *body, int depth)
-{
-    if (depth > MAX_DEPTH) return false;
-    bool from_body = x->region == body;
-    if (!from_body) return x == y;
-    if (!x->op || !y->op)
-        return !x->op && !y->op && y->region == body && x->index % 2 == 0 &&
-               y->index == x->index + 1;
-    const tn_op *p = x->op, *q = y->op;
-    if (p->kind != q->kind || x->index != y->index || p->n_operands != q->n_operands ||
-        p->n_regions || tn_op_has_trait(p, TN_TRAIT_SIDE_EFFECT) ||
-        !tn_type_equal(x->type, y->type))
-        return false;
-    for (uint32_t i = 0; i < p->n_attrs; i++)
-        if ((p->attrs[i] || q->attrs[i]) && !tn_attr_equal(p->attrs[i], q->attrs[i])) return false;
-    for (uint32_t i = 0; i < p->n_operands; i++)
-        if (!is_twin(tn_value_resolve(p->operands[i]), tn_value_resolve(q->operands[i]), body,
-                     depth + 1))
-            return false;
-    return true;
-}
+#define DEFINE_SORT(K, BYTES)                                                                      \
+    typedef struct {                                                                               \
+        K key;                                                                                     \
+        uint32_t at;                                                                               \
+    } pair_##K;                                                                                    \
+    static void insert_##K(pair_##K *p, int64_t n)                                                 \
+    {                                                                                              \
+        for (int64_t i = 1; i < n; i++) {                                                          \
+            pair_##K x = p[i];                                                                     \
+            int64_t j = i;                                                                         \
+            for (; j > 0 && p[j - 1].key > x.key; j--) p[j] = p[j - 1];                            \
+            p[j] = x;                                                                              \
+        }                                                                                          \
+    }                                                                                              \
+    static pair_##K *merge_##K(pair_##K *p, pair_##K *q, int64_t n)                                \
+    {                                                                                              \
+        for (int64_t at = 0; at < n; at += INSERTION)                                              \
+            insert_##K(p + at, n - at < INSERTION ? n - at : INSERTION);                           \
+        for (int64_t width = INSERTION; width < n; width *= 2) {                                   \
+            for (int64_t at = 0; at < n; at += 2 * width) {                                        \
+                int64_t i = at, i_end = at + width < n ? at + width : n, j = i_end;                \
+                int64_t j_end = at + 2 * width < n ? at + 2 * width : n, o = at;                   \
+                while (i < i_end && j < j_end) {                                                   \
+                    bool right = p[j].key < p[i].key;                                              \
+                    q[o++] = right ? p[j] : p[i];                                                  \
+                    j += right;                                                                    \
+                    i += !right;                                                                   \
+                }                                                                                  \
+                memcpy(q + o, p + i, (size_t)(i_end - i) * sizeof *p);                             \
+                memcpy(q + o + (i_end - i), p + j, (size_t)(j_end - j) * sizeof *p);               \
+            }                                                                                      \
+            pair_##K *t = p;                                                                       \
+            p = q;                                                                                 \
+            q = t;                                                                                 \
+        }                                                                                          \
+        return p;                                                                                  \
+    }                                                                                              \
+    static pair_##K *radix_##K(pair_##K *p, pair_##K *q, int64_t n)                                \
+    {                                                                                              \
+        uint32_t count[BYTES][BUCKETS] = {0};                                                      \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            for (int b = 0; b < BYTES; b++) count[b][p[i].key >> 8 * b & 255]++;                   \
+        for (int b = 0; b < BYTES; b++) {                                                          \
+            if (count[b][p[0].key >> 8 * b & 255] == n) continue; /* all alike */                  \
+            uint32_t sum = 0;                                                                      \
+            for (int k = 0; k < BUCKETS; k++) {                                                    \
+                uint32_t c = count[b][k];                                                          \
+                count[b][k] = sum;                                                                 \
+                sum += c;                                                                          \
+            }                                                                                      \
+            for (int64_t i = 0; i < n; i++) q[count[b][p[i].key >> 8 * b & 255]++] = p[i];         \
+            pair_##K *t = p;                                                                       \
+            p = q;                                                                                 \
+            q = t;                                                                                 \
+        }                                                                                          \
+        return p;                                                                                  \
+    }                                                                                              \
+    /* Sorts p[n] stably, with q[n] to work in; where the result is. */                            \
+    static pair_##K *sort_##K(pair_##K *p, pair_##K *q, int64_t n)                                 \
+    {                                                                                              \
+        return n < MERGE ? merge_##K(p, q, n) : radix_##K(p, q, n);                                \
+    }                                                                                              \
+    /* Sorts `order`, places of the line at keys[base + place * step]. */                          \
+    static void sort_line_##K(const K *keys, int64_t base, int64_t step, uint32_t *order,          \
+                              int64_t n, void *memory)                                             \
+    {                                                                                              \
+        pair_##K *p = memory, *q = p + n;                                                          \
+        for (int64_t i = 0; i < n; i++) p[i] = (pair_##K){keys[base + order[i] * step], order[i]}; \
+        p = sort_##K(p, q, n);                                                                     \
+        for (int64_t i = 0; i < n; i++) order[i] = p[i].at;                                        \
+    }
 
-/* Does the order of `direction` on this type agree with that of the radix keys? FLOAT comparisons
- * call -0 and +0 equal and NaNs neither less nor greater, which no key does. */
-static bool is_total(const tn_op *compare)
-{
-    const tn_type *t = tn_operand_type(compare, 0);
-    if (t->rank || t->quantization || tn_element_type_bytes(t->element) > 8) return false;
-    if (tn_is_float(t->element))
-        return tn_op_int(compare, TN_ATTR_compare_type, TN_comparison_type_FLOAT) ==
-               TN_comparison_type_TOTALORDER;
-    return tn_is_integer(t->element) || t->element == TN_I1;
-}
+DEFINE_SORT(uint32_t, 4)
+DEFINE_SORT(uint64_t, 8)
+
+/* --- keys as integers --- */
 
 typedef struct {
-    const tn_region *comparator;
-    tn_value *key;
-    tn_sort_key *out;
-} request;
+    const tn_sort *s;
+    const tn_body *body; /* NULL: input `input` itself */
+    const void **captures;
+    uint32_t input;
+    tn_element_type element; /* of the key */
+    bool descending, total, wide;
+    void *values; /* uint32_t or, if wide, uint64_t of each element of the tensor */
+    int64_t n;
+    tn_kernel to_f32;
+    _Atomic(tn_status *) failure;
+} key;
 
-/* The comparator's region again, returning the key instead of the comparison. */
-static tn_status *cut_off(void *ctx)
+static uint32_t order_f32(uint32_t u, bool total)
 {
-    request *r = ctx;
-    tn_arena *a = r->out->arena;
-    tn_module *m = tn_module_new(a);
-    tn_region *copy = TN_NEW(a, tn_region);
-    tn_region_init(m, copy, r->comparator->function, r->comparator->parent, r->comparator->n_args);
-    tn_value_map *map = tn_value_map_new(a, 64);
-    for (uint32_t i = 0; i < copy->n_args; i++) {
-        copy->args[i].type = r->comparator->args[i].type;
-        tn_value_map_set(map, &r->comparator->args[i], &copy->args[i]);
+    if (!total && (u << 1) > 0xFF000000u) u = 0x7FC00000u;
+    if (!total && !(u << 1)) u = 0;
+    return u >> 31 ? ~u : u | 0x80000000u;
+}
+static uint64_t order_f64(uint64_t u, bool total)
+{
+    if (!total && (u << 1) > 0xFFE0000000000000u) u = 0x7FF8000000000000u;
+    if (!total && !(u << 1)) u = 0;
+    return u >> 63 ? ~u : u | 0x8000000000000000u;
+}
+
+#define ORDER(T, K, expression)                                                                    \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        T x = ((const T *)values)[i];                                                              \
+        K order = (K)(expression);                                                                 \
+        ((K *)out)[i] = order ^ (K)flip;                                                           \
     }
-    for (const tn_op *op = r->comparator->first; op->next; op = op->next) {
-        if (r->key->op == NULL) break;
-        tn_op_append(copy, tn_op_clone(m, op, map));
-        if (op == r->key->op) break;
+
+static void order_tile(const key *k, const void *values, int64_t n, void *out)
+{
+    uint64_t flip = k->descending ? UINT64_MAX : 0;
+    switch (k->element) {
+    case TN_I2:
+    case TN_I4:
+    case TN_I8: ORDER(int8_t, uint32_t, (uint32_t)x ^ 0x80000000u); return;
+    case TN_I16: ORDER(int16_t, uint32_t, (uint32_t)x ^ 0x80000000u); return;
+    case TN_I32: ORDER(int32_t, uint32_t, (uint32_t)x ^ 0x80000000u); return;
+    case TN_I64: ORDER(int64_t, uint64_t, (uint64_t)x ^ 0x8000000000000000u); return;
+    case TN_U16: ORDER(uint16_t, uint32_t, x); return;
+    case TN_U32: ORDER(uint32_t, uint32_t, x); return;
+    case TN_U64: ORDER(uint64_t, uint64_t, x); return;
+    case TN_F32: ORDER(uint32_t, uint32_t, order_f32(x, k->total)); return;
+    case TN_F64: ORDER(uint64_t, uint64_t, order_f64(x, k->total)); return;
+    default: break;
     }
-    tn_op *end = tn_op_new(m, TN_OP_return, 1, 0, 0);
-    tn_value *key = tn_value_map_get(map, r->key);
-    end->operands[0] = key ? key : r->key;
-    tn_op_append(copy, end);
-    return tn_body_compile(copy, a, &r->out->key);
-}
-
-tn_status *tn_sort_key_find(const tn_op *op, tn_sort_key *out, bool *found)
-{
-    *found = false;
-    const tn_region *body = &op->regions[0];
-    const tn_value *returned = tn_value_resolve(body->last->operands[0]);
-    const tn_op *compare = returned->op;
-    if (!compare || compare->kind != TN_OP_compare || compare->region != body || !is_total(compare))
-        return NULL;
-    int64_t direction = tn_op_int(compare, TN_ATTR_comparison_direction, -1);
-    if (direction != TN_comparison_direction_LT && direction != TN_comparison_direction_GT)
-        return NULL;
-    tn_value *x = tn_value_resolve(compare->operands[0]),
-             *y = tn_value_resolve(compare->operands[1]);
-    bool straight = is_twin(x, y, body, 0), swapped = !straight && is_twin(y, x, body, 0);
-    if (!straight && !swapped) return NULL;
-    *out = (tn_sort_key){.arena = tn_arena_new(), .element = x->type->element};
-    if (!out->arena) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "no memory for the comparator");
-    out->descending = (direction == TN_comparison_direction_GT) == straight;
-    request r = {body, straight ? x : y, out};
-    tn_status *s = tn_arena_run(out->arena, cut_off, &r);
-    if (s) tn_sort_key_end(out);
-    *found = !s;
-    return s;
-}
-
-void tn_sort_key_end(tn_sort_key *k)
-{
-    tn_arena_free(k->arena);
-    k->arena = NULL;
-}
-
-/* --- keys --- */
-
-#define EACH(T, expression)                                                                        \
-    do {                                                                                           \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            T v = ((const T *)keys)[i];                                                            \
-            out[i] = (tn_sort_item){(expression) ^ flip, first + (uint32_t)i};                     \
-        }                                                                                          \
-        return;                                                                                    \
-    } while (0)
-
-/* Two's complement to offset binary; sign and magnitude to the order of values. */
-#define SIGNED(T, U, BITS) EACH(T, (U)v ^ (U)((U)1 << (BITS - 1)))
-#define FLOAT(U, BITS)     EACH(U, (U)(v >> (BITS - 1) ? ~v : v | (U)((U)1 << (BITS - 1))))
-
-void tn_sort_items(const tn_sort_key *k, int64_t n, const void *keys, uint32_t first,
-                   tn_sort_item *out)
-{
-    unsigned bytes = tn_element_type_bytes(k->element);
-    uint64_t flip = !k->descending ? 0 : bytes == 8 ? UINT64_MAX : (1ull << (8 * bytes)) - 1;
-    switch (tn_element_type_class(k->element)) {
-    case TN_CLASS_SINT:
-        if (bytes == 1) SIGNED(int8_t, uint8_t, 8);
-        if (bytes == 2) SIGNED(int16_t, uint16_t, 16);
-        if (bytes == 4) SIGNED(int32_t, uint32_t, 32);
-        SIGNED(int64_t, uint64_t, 64);
-    case TN_CLASS_FLOAT:
-        if (bytes == 1) { /* floats narrower than a byte keep their sign in their top bit */
-            unsigned shift = 8 - tn_element_type_bits(k->element);
-            EACH(uint8_t, (uint8_t)(v << shift) >> 7 ? (uint8_t)~(v << shift)
-                                                     : (uint8_t)((v << shift) | 0x80));
-        }
-        if (bytes == 2) FLOAT(uint16_t, 16);
-        if (bytes == 4) FLOAT(uint32_t, 32);
-        FLOAT(uint64_t, 64);
-    default:
-        if (bytes == 1) EACH(uint8_t, v);
-        if (bytes == 2) EACH(uint16_t, v);
-        if (bytes == 4) EACH(uint32_t, v);
-        EACH(uint64_t, v);
-    }
-}
-
-/* --- sorting --- */
-
-static void insertion(tn_sort_item *items, int64_t n)
-{
-    for (int64_t i = 1; i < n; i++) {
-        tn_sort_item v = items[i];
-        int64_t j = i;
-        for (; j && items[j - 1].key > v.key; j--) items[j] = items[j - 1];
-        items[j] = v;
-    }
-}
-
-enum { DIGIT = 11, BUCKETS = 1 << DIGIT };
-
-/* One stable pass by `shift`; false if all items share the digit, and then nothing was moved. */
-static bool pass(const tn_sort_item *from, tn_sort_item *to, int64_t n, unsigned shift,
-                 uint64_t differing)
-{
-    if (!(differing >> shift & (BUCKETS - 1))) return false;
-    uint32_t at[BUCKETS] = {0};
-    for (int64_t i = 0; i < n; i++) at[from[i].key >> shift & (BUCKETS - 1)]++;
-    uint32_t sum = 0;
-    for (unsigned d = 0; d < BUCKETS; d++) {
-        uint32_t count = at[d];
-        at[d] = sum;
-        sum += count;
-    }
-    for (int64_t i = 0; i < n; i++) to[at[from[i].key >> shift & (BUCKETS - 1)]++] = from[i];
-    return true;
-}
-
-void tn_sort_radix(tn_sort_item *items, tn_sort_item *spare, int64_t n)
-{
-    if (n < 48) {
-        insertion(items, n);
+    if (!tn_is_float(k->element)) {
+        ORDER(uint8_t, uint32_t, x);
         return;
     }
-    uint64_t differing = 0;
-    for (int64_t i = 1; i < n; i++) differing |= items[i].key ^ items[0].key;
-    tn_sort_item *from = items, *to = spare;
-    for (unsigned shift = 0; shift < 64; shift += DIGIT) {
-        if (!pass(from, to, n, shift, differing)) continue;
-        tn_sort_item *t = from;
-        from = to;
-        to = t;
+    uint32_t converted[TN_BODY_TILE];
+    tn_kernel_run(&k->to_f32, (size_t)n, &values, converted);
+    values = converted;
+    ORDER(uint32_t, uint32_t, order_f32(x, k->total));
+}
+
+static tn_status *make_tiles(const key *k, int64_t begin, int64_t end, void *memory)
+{
+    const tn_sort *s = k->s;
+    size_t width = k->wide ? 8 : 4;
+    const void **args = memory;
+    char *values = (char *)memory + ((s->n * sizeof *args + 63) & ~(size_t)63);
+    void *scratch = values + TN_BODY_TILE * 16;
+    for (int64_t at = begin * TN_BODY_TILE; begin < end; begin++, at += TN_BODY_TILE) {
+        int64_t n = k->n - at < TN_BODY_TILE ? k->n - at : TN_BODY_TILE;
+        for (uint32_t i = 0; i < s->n; i++)
+            args[i] = (const char *)s->inputs[i].data + at * tn_width(s->inputs[i].type);
+        const void *key_values = args[k->input];
+        if (k->body) {
+            void *result = values;
+            TN_TRY(tn_body_run(k->body, s->ctx, (size_t)n, args, &result, k->captures, scratch));
+            key_values = values;
+        }
+        order_tile(k, key_values, n, (char *)k->values + (size_t)at * width);
     }
-    if (from != items) memcpy(items, from, (size_t)n * sizeof *items);
+    return NULL;
+}
+
+static void fail(_Atomic(tn_status *) *failure, tn_status *s)
+{
+    tn_status *none = NULL;
+    if (s && !atomic_compare_exchange_strong(failure, &none, s)) tn_status_free(s);
+}
+
+static void make_keys(void *ctx, int64_t begin, int64_t end)
+{
+    key *k = ctx;
+    size_t size = ((k->s->n * sizeof(void *) + 63) & ~(size_t)63) + TN_BODY_TILE * 16;
+    if (k->body) size += tn_body_scratch(k->body);
+    void *memory = aligned_alloc(64, (size + 63) & ~(size_t)63);
+    fail(&k->failure, memory ? make_tiles(k, begin, end, memory)
+                             : TN_OP_ERROR(RESOURCE_EXHAUSTED, k->s->op, "out of memory"));
+    free(memory);
+}
+
+/* --- lines --- */
+
+typedef struct {
+    const tn_sort *s;
+    uint32_t n_keys;
+    const key *keys;
+    _Atomic(tn_status *) failure;
+} job;
+
+static void sort_lines(void *ctx, int64_t begin, int64_t end)
+{
+    job *j = ctx;
+    const tn_sort *s = j->s;
+    size_t n = (size_t)s->size, pairs = 2 * n * sizeof(pair_uint64_t);
+    char *memory = malloc(pairs + n * (sizeof(int64_t) + sizeof(uint32_t)));
+    if (!memory) {
+        fail(&j->failure, TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory"));
+        return;
+    }
+    int64_t *offsets = (int64_t *)(memory + pairs);
+    uint32_t *order = (uint32_t *)(offsets + n);
+    for (int64_t line = begin; line < end; line++) {
+        int64_t base = tn_sort_line(s, line);
+        for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
+        for (uint32_t i = j->n_keys; i--;) {
+            const key *k = &j->keys[i];
+            if (k->wide) sort_line_uint64_t(k->values, base, s->step, order, s->size, memory);
+            else sort_line_uint32_t(k->values, base, s->step, order, s->size, memory);
+        }
+        for (size_t i = 0; i < n; i++) offsets[i] = base + order[i] * s->step;
+        tn_sort_place(s, line, offsets);
+    }
+    free(memory);
+}
+
+/* --- */
+
+typedef struct {
+    const tn_sort *s;
+    tn_arena *arena;
+    uint32_t n_keys;
+    const tn_sort_key *found;
+    key *keys;
+} compilation;
+
+/* Bodies of keys that are more than an element. */
+static tn_status *compile_keys(void *ctx)
+{
+    compilation *c = ctx;
+    tn_module *m = tn_module_new(c->arena);
+    const tn_sort *s = c->s;
+    for (uint32_t i = 0; i < c->n_keys; i++) {
+        const tn_value *left = c->found[i].left;
+        key *k = &c->keys[i];
+        if (!left->op && left->region == s->comparator) {
+            k->input = left->index / 2;
+            continue;
+        }
+        TN_TRY(tn_body_compile(tn_sort_key_region(m, s->comparator, left), c->arena, &k->body));
+        k->captures =
+            tn_scratch_alloc(s->ctx->scratch, (k->body->n_captures + 1) * sizeof *k->captures);
+        if (!k->captures) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
+        for (uint32_t j = 0; j < k->body->n_captures; j++)
+            for (uint32_t q = 0; q < s->body->n_captures; q++)
+                if (s->body->captures[q] == k->body->captures[j]) k->captures[j] = s->captures[q];
+    }
+    return NULL;
+}
+
+static tn_status *fill_keys(const tn_sort *s, uint32_t n_keys, const tn_sort_key *found, key *keys)
+{
+    int64_t n = s->lines * s->size;
+    for (uint32_t i = 0; i < n_keys; i++) {
+        key *k = &keys[i];
+        k->s = s;
+        k->element = found[i].left->type->element;
+        k->descending = found[i].descending;
+        k->total = found[i].total;
+        k->wide = tn_element_type_bits(k->element) == 64;
+        k->n = n;
+        k->values = tn_scratch_alloc(s->ctx->scratch, (size_t)n * (k->wide ? 8 : 4));
+        if (!k->values) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
+        if (tn_is_float(k->element))
+            tn_kernel_convert(tn_cpu_isa(), k->element, TN_F32, &k->to_f32);
+        tn_parallel_for(s->ctx->pool, (n + TN_BODY_TILE - 1) / TN_BODY_TILE, 4.0 * TN_BODY_TILE,
+                        make_keys, k);
+        tn_status *failure = atomic_load(&k->failure);
+        if (failure) return failure;
+    }
+    return NULL;
+}
+
+tn_status *tn_sort_by_keys(const tn_sort *s, bool *done)
+{
+    tn_sort_key found[TN_SORT_KEYS];
+    *done = false;
+    if (s->size > UINT32_MAX) return NULL;
+    uint32_t n_keys = tn_sort_find_keys(s->comparator, found);
+    if (!n_keys) return NULL;
+    key *keys = tn_scratch_alloc(s->ctx->scratch, n_keys * sizeof *keys);
+    if (!keys) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
+    memset(keys, 0, n_keys * sizeof *keys);
+    compilation c = {s, tn_arena_new(), n_keys, found, keys};
+    if (!c.arena) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
+    tn_status *status = tn_arena_run(c.arena, compile_keys, &c);
+    if (!status) status = fill_keys(s, n_keys, found, keys);
+    tn_arena_free(c.arena);
+    if (status) return status;
+    job j = {.s = s, .n_keys = n_keys, .keys = keys};
+    double cost = (double)s->size * n_keys * 20;
+    tn_parallel_for(s->ctx->pool, s->lines, cost, sort_lines, &j);
+    *done = true;
+    return atomic_load(&j.failure);
 }

@@ -1,155 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/sort_order.h"
 
-#include <string.h>
+/* Pairs of values that one search looks at: a comparator can share its parts so that walking it as
+ * a tree would never end. */
+enum { BUDGET = 2000 };
 
-#define TILE TN_BODY_TILE
-
-/* Elements of one tile while they look for their places in the run beside theirs. */
 typedef struct {
-    int64_t low[TILE], high[TILE], other[TILE]; /* bounds of the search, start of the other run */
-    uint32_t mine[TILE], theirs[TILE];          /* indices of the elements compared */
-    bool left[TILE], less[TILE];
+    const tn_region *region;
+    int budget;
 } search;
 
-static size_t up(size_t n)
+static bool is_arg(const search *s, const tn_value *v)
 {
-    return (n + 63) & ~(size_t)63;
+    return !v->op && v->region == s->region;
 }
 
-size_t tn_sort_order_scratch(const tn_comparator *c, int64_t n)
+/* Passes move constants out of regions; two copies of one may be left. */
+static bool same_constant(const tn_value *x, const tn_value *y)
 {
-    size_t bytes =
-        up((size_t)n * sizeof(uint32_t)) + up(sizeof(search)) + up(tn_body_scratch(c->body));
-    bytes += up(2 * c->n_operands * sizeof(void *));
-    for (uint32_t k = 0; k < c->n_operands; k++) bytes += 2 * up(TILE * c->widths[k]);
-    return bytes;
+    if (!x->op || !y->op || x->op->kind != TN_OP_constant || y->op->kind != TN_OP_constant)
+        return false;
+    return tn_attr_equal(tn_op_attr(x->op, TN_ATTR_value), tn_op_attr(y->op, TN_ATTR_value));
 }
 
-static void *take(char **at, size_t bytes)
+/* Is y the same function of (y0, y1, ...) as x of (x0, x1, ...)? */
+static bool mirrored(search *s, const tn_value *x, const tn_value *y)
 {
-    void *p = *at;
-    *at += up(bytes);
-    return p;
+    if (--s->budget < 0) return false;
+    x = tn_value_resolve((tn_value *)x);
+    y = tn_value_resolve((tn_value *)y);
+    if (is_arg(s, x)) return is_arg(s, y) && x->index % 2 == 0 && y->index == x->index + 1;
+    if (!x->op || x->op->region != s->region) return x == y || same_constant(x, y);
+    const tn_op *p = x->op, *q = y->op;
+    if (!q || q->region != s->region || p->kind != q->kind || x->index != y->index ||
+        p->n_operands != q->n_operands || p->n_regions || q->n_regions ||
+        !tn_type_equal(x->type, y->type) || tn_op_has_trait(p, TN_TRAIT_SIDE_EFFECT))
+        return false;
+    for (uint32_t i = 0; i < p->n_attrs; i++)
+        if (p->attrs[i] != q->attrs[i] && !tn_attr_equal(p->attrs[i], q->attrs[i])) return false;
+    for (uint32_t i = 0; i < p->n_operands; i++)
+        if (!mirrored(s, p->operands[i], q->operands[i])) return false;
+    return true;
 }
 
-static void pick(const void *line, size_t width, int64_t n, const uint32_t *index, void *out)
+/* compare (key(x), key(y)) in one of two directions, or the same with its sides exchanged. */
+static bool is_comparison(search *s, const tn_value *v, int64_t up, int64_t down, tn_sort_key *out)
 {
-#define PICK(T)                                                                                    \
-    do {                                                                                           \
-        for (int64_t i = 0; i < n; i++) ((T *)out)[i] = ((const T *)line)[index[i]];               \
-        return;                                                                                    \
-    } while (0)
-    switch (width) {
-    case 1: PICK(uint8_t);
-    case 2: PICK(uint16_t);
-    case 4: PICK(uint32_t);
-    case 8: PICK(uint64_t);
-    default:
-        for (int64_t i = 0; i < n; i++)
-            memcpy((char *)out + (size_t)i * width, (const char *)line + index[i] * width, width);
-    }
-#undef PICK
+    v = tn_value_resolve((tn_value *)v);
+    const tn_op *op = v->op;
+    if (!op || op->region != s->region || op->kind != TN_OP_compare) return false;
+    int64_t direction = tn_op_int(op, TN_ATTR_comparison_direction, -1);
+    if (direction != up && direction != down) return false;
+    const tn_value *x = tn_value_resolve(op->operands[0]), *y = tn_value_resolve(op->operands[1]);
+    if (tn_is_complex(x->type->element) || x->type->quantization) return false;
+    bool straight = mirrored(s, x, y);
+    if (!straight && !mirrored(s, y, x)) return false;
+    *out = (tn_sort_key){.left = straight ? x : y,
+                         .descending = straight != (direction == up),
+                         .total = tn_op_int(op, TN_ATTR_compare_type, 0) ==
+                                  TN_comparison_type_TOTALORDER};
+    return true;
 }
 
-typedef struct {
-    const tn_comparator *c;
-    const void *const *lines;
-    search *s;
-    const void **args; /* [2 * n_operands] tiles */
-    void *body_scratch;
-} state;
-
-/* less[i] = first[i] < second[i] */
-static tn_status *compare(state *st, int64_t n, const uint32_t *first, const uint32_t *second)
+static bool is_order(search *s, const tn_value *v, tn_sort_key *out)
 {
-    for (uint32_t k = 0; k < st->c->n_operands; k++) {
-        pick(st->lines[k], st->c->widths[k], n, first, (void *)st->args[2 * k]);
-        pick(st->lines[k], st->c->widths[k], n, second, (void *)st->args[2 * k + 1]);
-    }
-    void *results[] = {st->s->less};
-    return tn_body_run(st->c->body, st->c->ctx, (size_t)n, st->args, results, st->c->captures,
-                       st->body_scratch);
+    return is_comparison(s, v, TN_comparison_direction_LT, TN_comparison_direction_GT, out);
 }
 
-/* Where elements [begin, begin + n) of `from` belong when runs of `width` are merged in pairs. */
-static tn_status *rank(state *st, const uint32_t *from, int64_t total, int64_t width, int64_t begin,
-                       int64_t n)
+static const tn_op *op_of(const search *s, const tn_value *v, tn_op_kind kind)
 {
-    search *s = st->s;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t p = begin + i, pair = p / (2 * width) * (2 * width);
-        int64_t middle = pair + width < total ? pair + width : total;
-        int64_t end = pair + 2 * width < total ? pair + 2 * width : total;
-        s->left[i] = p < middle;
-        s->other[i] = s->left[i] ? middle : pair;
-        s->low[i] = 0;
-        s->high[i] = s->left[i] ? end - middle : middle - pair;
-    }
-    for (int64_t span = width; span > 0; span >>= 1) {
-        uint32_t first[TILE], second[TILE];
-        for (int64_t i = 0; i < n; i++) {
-            int64_t mid = s->low[i] + (s->high[i] - s->low[i]) / 2;
-            uint32_t mine = from[begin + i];
-            uint32_t theirs = s->low[i] < s->high[i] ? from[s->other[i] + mid] : mine;
-            /* On the left: how many on the right are less than me. On the right: how many on the
-             * left I am not less than. */
-            first[i] = s->left[i] ? theirs : mine;
-            second[i] = s->left[i] ? mine : theirs;
-        }
-        TN_TRY(compare(st, n, first, second));
-        for (int64_t i = 0; i < n; i++) {
-            if (s->low[i] >= s->high[i]) continue;
-            int64_t mid = s->low[i] + (s->high[i] - s->low[i]) / 2;
-            if (s->left[i] == s->less[i]) s->low[i] = mid + 1;
-            else s->high[i] = mid;
+    v = tn_value_resolve((tn_value *)v);
+    const tn_op *op = v->op;
+    return op && op->region == s->region && op->kind == kind ? op : NULL;
+}
+
+static bool same_key(search *s, const tn_value *v, const tn_sort_key *key)
+{
+    tn_sort_key equal;
+    int64_t eq = TN_comparison_direction_EQ;
+    if (!is_comparison(s, v, eq, eq, &equal) || equal.total != key->total) return false;
+    if (equal.left == key->left) return true;
+    /* Another copy of the same key: both mirror the key of y. */
+    const tn_op *op = op_of(s, v, TN_OP_compare);
+    const tn_value *y = tn_value_resolve(op->operands[equal.left == op->operands[0]]);
+    return mirrored(s, key->left, y);
+}
+
+static uint32_t find(search *s, const tn_value *v, tn_sort_key *out, uint32_t room)
+{
+    if (!room) return 0;
+    if (is_order(s, v, out)) return 1;
+    const tn_op *either = op_of(s, v, TN_OP_or);
+    for (int i = 0; either && i < 2; i++) {
+        const tn_op *both = op_of(s, either->operands[1 - i], TN_OP_and);
+        if (!both || !is_order(s, either->operands[i], out)) continue;
+        for (int k = 0; k < 2; k++) {
+            if (!same_key(s, both->operands[k], out)) continue;
+            uint32_t rest = find(s, both->operands[1 - k], out + 1, room - 1);
+            if (rest) return rest + 1;
         }
     }
-    return NULL;
+    return 0;
 }
 
-/* One pass of merges from `from` to `to`. */
-static tn_status *merge(state *st, const uint32_t *from, uint32_t *to, int64_t total, int64_t width)
+uint32_t tn_sort_find_keys(const tn_region *comparator, tn_sort_key *out)
 {
-    const uint32_t nothing = UINT32_MAX;
-    for (int64_t i = 0; i < total; i++) to[i] = nothing;
-    for (int64_t begin = 0; begin < total; begin += TILE) {
-        int64_t n = total - begin < TILE ? total - begin : TILE;
-        TN_TRY(rank(st, from, total, width, begin, n));
-        for (int64_t i = 0; i < n; i++) {
-            int64_t p = begin + i, pair = p / (2 * width) * (2 * width);
-            int64_t in_run = st->s->left[i] ? p - pair : p - pair - width;
-            to[pair + in_run + st->s->low[i]] = from[p];
-        }
-    }
-    /* Two elements at one place mean that the comparator is no order: then any permutation will do.
-     */
-    for (int64_t i = 0; i < total; i++)
-        if (to[i] == nothing) {
-            memcpy(to, from, (size_t)total * sizeof *to);
-            break;
-        }
-    return NULL;
+    search s = {comparator, BUDGET};
+    const tn_op *ret = comparator->last;
+    return ret && ret->n_operands == 1 ? find(&s, ret->operands[0], out, TN_SORT_KEYS) : 0;
 }
 
-tn_status *tn_sort_order(const tn_comparator *c, int64_t n, const void *const *lines,
-                         uint32_t *order, void *scratch)
+const tn_region *tn_sort_key_region(tn_module *m, const tn_region *comparator, const tn_value *left)
 {
-    char *at = scratch;
-    uint32_t *spare = take(&at, (size_t)n * sizeof *spare);
-    state st = {.c = c, .lines = lines, .s = take(&at, sizeof(search))};
-    st.body_scratch = take(&at, tn_body_scratch(c->body));
-    st.args = take(&at, 2 * c->n_operands * sizeof *st.args);
-    for (uint32_t k = 0; k < 2 * c->n_operands; k++)
-        st.args[k] = take(&at, TILE * c->widths[k / 2]);
-    for (int64_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    uint32_t *from = order, *to = spare;
-    for (int64_t width = 1; width < n; width *= 2) {
-        TN_TRY(merge(&st, from, to, n, width));
-        uint32_t *t = from;
-        from = to;
-        to = t;
+    tn_region *r = TN_NEW(m->arena, tn_region);
+    uint32_t n = comparator->n_args / 2, n_ops = 0;
+    for (const tn_op *op = comparator->first; op; op = op->next) n_ops++;
+    tn_region_init(m, r, comparator->function, comparator->parent, n);
+    tn_value_map *map = tn_value_map_new(m->arena, n + n_ops);
+    tn_value_map *needed = tn_value_map_new(m->arena, n_ops);
+    for (uint32_t i = 0; i < n; i++) {
+        r->args[i].type = comparator->args[2 * i].type;
+        tn_value_map_set(map, &comparator->args[2 * i], &r->args[i]);
     }
-    if (from != order) memcpy(order, from, (size_t)n * sizeof *order);
-    return NULL;
+    tn_value_map_set(needed, left, (tn_value *)left);
+    for (const tn_op *op = comparator->last; op; op = op->prev) {
+        bool wanted = false;
+        for (uint32_t i = 0; i < op->n_results; i++)
+            wanted = wanted || tn_value_map_get(needed, &op->results[i]);
+        for (uint32_t i = 0; wanted && i < op->n_operands; i++) {
+            tn_value *v = tn_value_resolve(op->operands[i]);
+            tn_value_map_set(needed, v, v);
+        }
+    }
+    for (const tn_op *op = comparator->first; op; op = op->next) {
+        bool wanted = false;
+        for (uint32_t i = 0; i < op->n_results; i++)
+            wanted = wanted || tn_value_map_get(needed, &op->results[i]);
+        if (wanted) tn_op_append(r, tn_op_clone(m, op, map));
+    }
+    tn_op *ret = tn_op_new(m, TN_OP_return, 1, 0, 0);
+    tn_value *mapped = tn_value_map_get(map, left);
+    ret->operands[0] = mapped ? mapped : (tn_value *)left;
+    tn_op_append(r, ret);
+    return r;
 }

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort_order.h - the stable order of n elements under any comparator. */
+/* sort_order.h - finds out that a comparator compares keys, one after the other. */
 #ifndef TN_OPS_SORT_ORDER_H
 #define TN_OPS_SORT_ORDER_H
 
-#include "ops/body.h"
+#include "ir/ir.h"
 
+/* x is before y if key(x) is less (or greater) than key(y). `left` is the value of the region that
+ * is the key of x; the key of y is the same function of y's elements. */
 typedef struct {
-    const tn_body *body; /* (a0, b0, a1, b1, ...) -> a < b */
-    const tn_eval_context *ctx;
-    const void *const *captures;
-    uint32_t n_operands;
-    const size_t *widths; /* [n_operands] bytes of an element */
-} tn_comparator;
+    const tn_value *left;
+    bool descending, total; /* total: -NaN < -inf < -0 < +0 < inf < NaN */
+} tn_sort_key;
 
-/* Bytes of working memory for n elements, for one thread. */
-size_t tn_sort_order_scratch(const tn_comparator *c, int64_t n);
-/* order[i] becomes the index of the element that belongs at i. lines[k] are the n elements of
- * operand k. A merge sort whose merges rank all elements at once by binary search, so that the
- * comparator runs on whole tiles. A comparator that is no strict weak order gives some permutation.
- */
-tn_status *tn_sort_order(const tn_comparator *c, int64_t n, const void *const *lines,
-                         uint32_t *order, void *scratch) TN_MUST_USE;
+#define TN_SORT_KEYS 16
+
+/* The keys of `comparator`, the first one first, at most TN_SORT_KEYS; 0 if it is something else.
+ * Takes (x0, y0, x1, y1, ...); sees
+ *     less(x, y) = compare LT or GT (key(x), key(y))
+ *                | or(compare(...), and(compare EQ (key(x), key(y)), less'(x, y)))
+ * with operands of `and` and `or` in either order. */
+uint32_t tn_sort_find_keys(const tn_region *comparator, tn_sort_key *out);
+
+/* A region that takes (x0, x1, ...) and returns the key, made in `m`. */
+const tn_region *tn_sort_key_region(tn_module *m, const tn_region *comparator,
+                                    const tn_value *left);
 
 #endif

@@ -2,10 +2,9 @@
 /* The custom call ApproxTopK(operands..., initial values...): exact here, the first elements of
  * lines sorted by the comparator that it calls. */
 #include "ops/access.h"
-#include "ops/behaviours.h"
-#include "ops/body.h"
 #include "ops/custom_call.h"
 #include "ops/infer.h"
+#include "ops/sort.h"
 #include "ops/strided.h"
 
 static int64_t config_int(const tn_op *op, const char *key, int64_t otherwise)
@@ -88,34 +87,15 @@ tn_status *tn_infer_approx_top_k(const tn_op *op, tn_arena *a, const tn_type **o
 }
 
 typedef struct {
-    const tn_op *op;
-    const tn_eval_context *ctx;
-    const tn_tensor *operands;
-    tn_tensor *sorted;
-    int64_t dim;
+    tn_sort sort;
     tn_arena *arena;
 } sorting;
 
-/* As a sort op with the comparator's body as its region. */
 static tn_status *sort(void *context)
 {
     sorting *s = context;
-    uint32_t n = s->op->n_results;
-    tn_module *m = tn_module_new(s->arena);
-    tn_op *op = tn_op_new(m, TN_OP_sort, n, n, 1);
-    op->region = s->op->region;
-    op->location = s->op->location;
-    for (uint32_t i = 0; i < n; i++) {
-        op->operands[i] = s->op->operands[i];
-        op->results[i].type = s->operands[i].type;
-    }
-    tn_op_set_attr(m, op, TN_ATTR_dimension, tn_attr_int(s->arena, s->dim));
-    op->regions[0] = *comparator(s->op);
-    const tn_body *body;
-    TN_TRY(tn_body_compile(comparator(s->op), s->arena, &body));
-    tn_eval_context ctx = *s->ctx;
-    ctx.bodies = &body;
-    return tn_eval_sort(op, &ctx, s->operands, s->sorted);
+    TN_TRY(tn_body_compile(s->sort.comparator, s->arena, &s->sort.body));
+    return tn_sort_run(&s->sort);
 }
 
 tn_status *tn_eval_approx_top_k(const tn_op *op, const tn_eval_context *ctx,
@@ -126,17 +106,24 @@ tn_status *tn_eval_approx_top_k(const tn_op *op, const tn_eval_context *ctx,
     uint32_t n = op->n_results;
     int64_t dim = config_int(op, "reduction_dim", -1);
     if (dim < 0) dim += from->rank;
-    sorting s = {op, ctx, operands, NULL, dim, NULL};
-    s.sorted = tn_scratch_alloc(ctx->scratch, n * sizeof *s.sorted);
-    for (uint32_t i = 0; s.sorted && i < n; i++) {
-        s.sorted[i].type = operands[i].type;
-        s.sorted[i].data = tn_scratch_alloc(ctx->scratch, tn_type_bytes(operands[i].type));
-        if (!s.sorted[i].data) s.sorted = NULL;
+    tn_tensor *sorted = tn_scratch_alloc(ctx->scratch, n * sizeof *sorted);
+    for (uint32_t i = 0; sorted && i < n; i++) {
+        sorted[i].type = operands[i].type;
+        sorted[i].data = tn_scratch_alloc(ctx->scratch, tn_type_bytes(operands[i].type));
+        if (!sorted[i].data) sorted = NULL;
     }
-    s.arena = s.sorted ? tn_arena_new() : NULL;
-    if (!s.arena) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
-    tn_status *status = tn_arena_run(s.arena, sort, &s);
-    tn_arena_free(s.arena);
+    tn_arena *arena = sorted ? tn_arena_new() : NULL;
+    if (!arena) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    sorting s = {.sort = {.op = op,
+                          .ctx = ctx,
+                          .comparator = comparator(op),
+                          .n = n,
+                          .inputs = operands,
+                          .results = sorted,
+                          .dim = (uint32_t)dim},
+                 .arena = arena};
+    tn_status *status = tn_arena_run(arena, sort, &s);
+    tn_arena_free(arena);
     if (status) return status;
     for (uint32_t i = 0; i < n; i++) {
         int64_t w = tn_width(operands[i].type), run = tn_stride(operands[i].type, (uint32_t)dim);
@@ -145,7 +132,7 @@ tn_status *tn_eval_approx_top_k(const tn_op *op, const tn_eval_context *ctx,
         tn_strided_push(&nest, tn_type_elements(to) * w / (to->dims[dim] * run),
                         to->dims[dim] * run, from->dims[dim] * run);
         tn_strided_push(&nest, to->dims[dim] * run / w, w, w);
-        tn_strided_run(&nest, (size_t)w, results[i].data, s.sorted[i].data, ctx->pool);
+        tn_strided_run(&nest, (size_t)w, results[i].data, sorted[i].data, ctx->pool);
     }
     return NULL;
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sort.h - sorts tensors together along a dimension by a comparator on their elements.
+ *
+ * Both ways sort permutations, stably, and only then move elements; a comparator that is no order
+ * gives some permutation. Comparators that compare keys, one after the other, are sorted by those
+ * keys as integers; all others are evaluated on many pairs at once. */
+#ifndef TN_OPS_SORT_H
+#define TN_OPS_SORT_H
+
+#include "ops/body.h"
+
+typedef struct {
+    const tn_op *op; /* for messages */
+    const tn_eval_context *ctx;
+    const tn_region *comparator; /* (x0, y0, x1, y1, ...) -> i1: is x before y? */
+    const tn_body *body;         /* the same, compiled */
+    const void **captures;
+    uint32_t n;              /* tensors of one shape */
+    const tn_tensor *inputs; /* [n] */
+    tn_tensor *results;      /* [n], apart from the inputs */
+    uint32_t dim;
+    /* Filled in by tn_sort_run: lines of `size` elements, `step` apart. */
+    int64_t lines, size, step;
+} tn_sort;
+
+tn_status *tn_sort_run(tn_sort *s) TN_MUST_USE;
+
+/* --- between the files --- */
+
+static inline int64_t tn_sort_line(const tn_sort *s, int64_t line)
+{
+    return line / s->step * s->size * s->step + line % s->step;
+}
+/* Writes one line of the results: element k is element order[k] of the line, in elements of the
+ * tensor from its start. */
+void tn_sort_place(const tn_sort *s, int64_t line, const int64_t *order);
+/* Sorts by keys if it can: *done. */
+tn_status *tn_sort_by_keys(const tn_sort *s, bool *done) TN_MUST_USE;
+tn_status *tn_sort_by_merging(const tn_sort *s) TN_MUST_USE;
+
+#endif
