@@ -125,9 +125,11 @@ tn_status *tn_compile_source(const tn_source *source, tn_executable **out)
     return s;
 }
 
-static tn_status *read_bytecode(const tn_source *self, tn_arena *a, tn_module **out)
+static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
 {
-    return tn_read_bytecode(self->code, self->code_size, a, out);
+    if (tn_is_bytecode(self->code, self->code_size))
+        return tn_read_bytecode(self->code, self->code_size, a, out);
+    return tn_read_text(self->code, self->code_size, a, out);
 }
 
 tn_status *tn_compile_stored(const void *code, size_t code_size, const void *stored_options,
@@ -139,7 +141,7 @@ tn_status *tn_compile_stored(const void *code, size_t code_size, const void *sto
         TN_TRY(tn_compile_options_decode(stored_options, stored_options_size, &stored));
         options = stored;
     }
-    tn_source source = {.read = read_bytecode,
+    tn_source source = {.read = read_program,
                         .code = code,
                         .code_size = code_size,
                         .options = options->serialized.data,
@@ -158,9 +160,6 @@ tn_status *tn_compile(const void *code, size_t size, const char *format, size_t 
         return TN_ERROR(INVALID_ARGUMENT,
                         "program format \"%.*s\" is unknown; \"mlir\" is what is read",
                         (int)(format_size < 64 ? format_size : 64), format);
-    if (!tn_is_bytecode(code, size))
-        return TN_ERROR(UNIMPLEMENTED,
-                        "the program is not MLIR bytecode (its text form is not read yet)");
     return tn_compile_stored(code, size, NULL, 0, options, out);
 }
 

@@ -37,9 +37,9 @@ typedef struct {
     char fingerprint[33]; /* 32 hex digits: equal programs and options give equal ones */
 } tn_executable_info;
 
-/* Compiles a program. format is "mlir" (bytecode); other formats give INVALID_ARGUMENT, text
- * UNIMPLEMENTED. code and options are only read during the call. On success *out has one reference.
- */
+/* Compiles a program. format is "mlir", bytecode or text (reader/reader.h); other formats give
+ * INVALID_ARGUMENT. code and options are only read during the call. On success *out has one
+ * reference. */
 tn_status *tn_compile(const void *code, size_t size, const char *format, size_t format_size,
                       const tn_compile_options *options, tn_executable **out) TN_MUST_USE;
 

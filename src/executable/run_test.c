@@ -27,8 +27,26 @@ static void a_foreign_format_is_refused(void **state)
     tn_status *s = tn_compile("x", 1, "hlo", 3, NULL, &e);
     assert_int_equal(tn_status_code(s), TN_INVALID_ARGUMENT);
     tn_status_free(s);
+}
+
+static void text_is_compiled(void **state)
+{
+    static const char text[] = "func.func @main(%a: tensor<4xi32>) -> tensor<4xi32> {\n"
+                               "  %0 = stablehlo.multiply %a, %a : tensor<4xi32>\n"
+                               "  return %0 : tensor<4xi32>\n}\n";
+    static const char bad[] = "module {\n  func.func @main(%a: tensor<4xi32>) { retur }\n}\n";
+    tn_executable *e;
+    MUST(tn_compile(text, sizeof text - 1, "mlir", 4, NULL, &e));
+    int32_t in[4] = {1, 2, 3, 4}, out[4];
+    MUST(run_executable(e, (void *[]){in}, (void *[]){out}));
+    assert_memory_equal(out, ((int32_t[]){1, 4, 9, 16}), sizeof out);
+    tn_executable_release(e);
+    tn_status *s = tn_compile(bad, sizeof bad - 1, "mlir", 4, NULL, &e);
+    assert_int_equal(tn_status_code(s), TN_INVALID_ARGUMENT);
+    assert_string_equal(tn_status_message(s), "2:40: expected an op, found 'retur'");
+    tn_status_free(s);
     s = tn_compile("module {}", 9, "mlir", 4, NULL, &e);
-    assert_int_equal(tn_status_code(s), TN_UNIMPLEMENTED);
+    assert_int_equal(tn_status_code(s), TN_INVALID_ARGUMENT);
     tn_status_free(s);
 }
 
@@ -37,6 +55,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_computed_and_copied),
         cmocka_unit_test(a_foreign_format_is_refused),
+        cmocka_unit_test(text_is_compiled),
     };
     return cmocka_run_group_tests_name("executable-run", tests, NULL, NULL);
 }

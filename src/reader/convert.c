@@ -6,12 +6,6 @@
 #include "reader/properties.h"
 #include "reader/replica_groups.h"
 
-/* What a kind of attrs.def asks for: a kind of tn_attr, and for enumerations the node's tag. */
-typedef struct {
-    tn_attr_kind kind;
-    const char *enumeration;
-} target;
-
 #define BOOL                      TN_ATTR_KIND_BOOL, NULL
 #define INT                       TN_ATTR_KIND_INT, NULL
 #define FLOAT                     TN_ATTR_KIND_FLOAT, NULL
@@ -30,13 +24,13 @@ typedef struct {
 #define ENUM_rng_algorithm        ENUM(rng_algorithm)
 #define ENUM_rng_distribution     ENUM(rng_distribution)
 #define ENUM_transpose            ENUM(transpose)
-static const target targets[TN_ATTR_COUNT] = {
+const tn_property_target tn_property_targets[TN_ATTR_COUNT] = {
 #define X(name, kind) [TN_ATTR_##name] = {kind},
 #include "ir/attrs.def"
 #undef X
 };
 
-static const char *const kind_texts[] = {
+const char *const tn_property_kind_texts[] = {
     [TN_ATTR_KIND_BOOL] = "a boolean",  [TN_ATTR_KIND_INT] = "an integer",
     [TN_ATTR_KIND_FLOAT] = "a float",   [TN_ATTR_KIND_STRING] = "a string",
     [TN_ATTR_KIND_INTS] = "integers",   [TN_ATTR_KIND_BOOLS] = "booleans",
@@ -49,7 +43,7 @@ static bool has_tag(const tn_attr *v, const char *tag)
     return v->kind == TN_ATTR_KIND_LIST && v->list.tag && !strcmp(v->list.tag, tag);
 }
 
-static bool is_enumeration(const tn_attr *v)
+bool tn_property_is_enumeration(const tn_attr *v)
 {
     static const char *const tags[] = {"comparison_direction",
                                        "comparison_type",
@@ -133,7 +127,7 @@ static tn_status *plain(tn_bytecode *b, const tn_cursor *from, const tn_attr *in
     *out = in;
     if (in->kind == TN_ATTR_KIND_TENSOR) return flatten(b, from, in, out);
     if (in->kind != TN_ATTR_KIND_LIST) return NULL;
-    if (is_enumeration(in)) {
+    if (tn_property_is_enumeration(in)) {
         *out = in->list.items[0];
         return NULL;
     }
@@ -159,19 +153,20 @@ static tn_status *plain(tn_bytecode *b, const tn_cursor *from, const tn_attr *in
     return NULL;
 }
 
-static tn_status *wrong_kind(const tn_cursor *from, tn_attr_name name, const target *want,
-                             const tn_attr *in)
+static tn_status *wrong_kind(const tn_cursor *from, tn_attr_name name,
+                             const tn_property_target *want, const tn_attr *in)
 {
-    const char *got = kind_texts[in->kind];
+    const char *got = tn_property_kind_texts[in->kind];
     if (in->kind == TN_ATTR_KIND_LIST && in->list.tag) got = in->list.tag;
-    return tn_cursor_error(from, "attribute %s should be %s and is %s", tn_attr_name_text(name),
-                           want->enumeration ? want->enumeration : kind_texts[want->kind], got);
+    return tn_cursor_error(
+        from, "attribute %s should be %s and is %s", tn_attr_name_text(name),
+        want->enumeration ? want->enumeration : tn_property_kind_texts[want->kind], got);
 }
 
 tn_status *tn_properties_convert(tn_bytecode *b, const tn_cursor *from, tn_attr_name name,
                                  const tn_attr *in, const tn_attr **out)
 {
-    const target *want = &targets[name];
+    const tn_property_target *want = &tn_property_targets[name];
     *out = in;
     if (has_tag(in, "unsupported"))
         return tn_cursor_unsupported(from, "attribute %s: %.300s", tn_attr_name_text(name),

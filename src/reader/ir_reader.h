@@ -9,4 +9,7 @@
  * location's attribute entry plus one. */
 tn_status *tn_ir_read(tn_bytecode *b, tn_module *m) TN_MUST_USE;
 
+/* What is known once a module is read whole: counts of devices, that symbols are unique, `main`. */
+tn_status *tn_reader_finish(tn_module *m) TN_MUST_USE;
+
 #endif

@@ -20,7 +20,7 @@ static const tn_attr no_items = {.kind = TN_ATTR_KIND_LIST};
 static const tn_attr false_attr = {.kind = TN_ATTR_KIND_BOOL};
 static const tn_attr zero_float = {.kind = TN_ATTR_KIND_FLOAT}, zero = {.kind = TN_ATTR_KIND_INT};
 static const tn_attr *const default_accuracy_items[] = {&zero_float, &zero_float, &zero, &zero};
-static const tn_attr default_accuracy = {
+const tn_attr tn_default_accuracy = {
     .kind = TN_ATTR_KIND_LIST,
     .list = {.tag = "result_accuracy", .items = default_accuracy_items, .n = 4}};
 
@@ -35,7 +35,7 @@ static const tn_attr *default_of(tn_attr_name name)
     case TN_ATTR_source_target_pairs: return &no_ints;
     case TN_ATTR_result_tilings: return &no_items;
     case TN_ATTR_has_dynamic_root: return &false_attr;
-    case TN_ATTR_result_accuracy: return &default_accuracy;
+    case TN_ATTR_result_accuracy: return &tn_default_accuracy;
     default: return NULL;
     }
 }

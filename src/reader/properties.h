@@ -27,4 +27,17 @@ tn_status *tn_properties_from_dict(tn_bytecode *b, const tn_op_name *name, const
 tn_status *tn_properties_convert(tn_bytecode *b, const tn_cursor *from, tn_attr_name name,
                                  const tn_attr *in, const tn_attr **out) TN_MUST_USE;
 
+/* What attrs.def asks for: a kind of tn_attr, and for enumerations the node's tag. */
+typedef struct {
+    tn_attr_kind kind;
+    const char *enumeration;
+} tn_property_target;
+extern const tn_property_target tn_property_targets[TN_ATTR_COUNT];
+/* "an integer", by tn_attr_kind. */
+extern const char *const tn_property_kind_texts[];
+/* Is it the node of an enumeration, as it stands outside of inherent attributes? */
+bool tn_property_is_enumeration(const tn_attr *v);
+/* The result_accuracy that stands for none. */
+extern const tn_attr tn_default_accuracy;
+
 #endif

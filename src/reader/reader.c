@@ -68,6 +68,15 @@ static void find_main(tn_module *m)
     m->main = found;
 }
 
+tn_status *tn_reader_finish(tn_module *m)
+{
+    TN_TRY(read_count(m, "mhlo.num_replicas", &m->num_replicas));
+    TN_TRY(read_count(m, "mhlo.num_partitions", &m->num_partitions));
+    TN_TRY(check_symbols(m));
+    find_main(m);
+    return NULL;
+}
+
 tn_status *tn_read_bytecode(const void *data, size_t size, tn_arena *a, tn_module **out)
 {
     tn_bytecode *b = TN_NEW(a, tn_bytecode);
@@ -75,10 +84,7 @@ tn_status *tn_read_bytecode(const void *data, size_t size, tn_arena *a, tn_modul
     tn_module *m = tn_module_new(a);
     m->locator = tn_location_locator(a, b);
     TN_TRY(tn_ir_read(b, m));
-    TN_TRY(read_count(m, "mhlo.num_replicas", &m->num_replicas));
-    TN_TRY(read_count(m, "mhlo.num_partitions", &m->num_partitions));
-    TN_TRY(check_symbols(m));
-    find_main(m);
+    TN_TRY(tn_reader_finish(m));
     *out = m;
     return NULL;
 }

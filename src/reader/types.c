@@ -23,22 +23,29 @@ const tn_type *tn_scalar_type(tn_element_type e)
 
 /* --- tensors --- */
 
-static tn_status *check_size(const tn_cursor *c, const tn_type *t)
+uint32_t tn_type_too_large(const tn_type *t)
 {
-    uint64_t unit = tn_element_type_bytes(t->element), product = unit;
+    uint64_t product = tn_element_type_bytes(t->element);
     for (uint32_t i = 0; i < t->rank; i++) {
         int64_t d = t->dims[i];
         if (t->bounds && t->bounds[i] != TN_DYNAMIC) d = t->bounds[i];
         /* A zero elsewhere does not help: products of a part of the dimensions must fit too. */
         if (d <= 1) continue;
         if (__builtin_mul_overflow(product, (uint64_t)d, &product) || product > UINT64_C(1) << 47)
-            return tn_cursor_error(c,
-                                   "a tensor type of rank %" PRIu32
-                                   " takes more than 2^47 bytes (%" PRId64 " in dimension %" PRIu32
-                                   " is too large)",
-                                   t->rank, d, i);
+            return i;
     }
-    return NULL;
+    return t->rank;
+}
+
+static tn_status *check_size(const tn_cursor *c, const tn_type *t)
+{
+    uint32_t i = tn_type_too_large(t);
+    if (i == t->rank) return NULL;
+    int64_t d = t->bounds && t->bounds[i] != TN_DYNAMIC ? t->bounds[i] : t->dims[i];
+    return tn_cursor_error(c,
+                           "a tensor type of rank %" PRIu32 " takes more than 2^47 bytes (%" PRId64
+                           " in dimension %" PRIu32 " is too large)",
+                           t->rank, d, i);
 }
 
 static tn_status *take_bounds(const tn_cursor *c, const tn_attr *encoding, tn_type *t)

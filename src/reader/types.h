@@ -13,6 +13,9 @@ extern const tn_type tn_none_type;
 
 enum { TN_MAX_RANK = 64 };
 
+/* The dimension at which a tensor type takes more than 2^47 bytes, or its rank. */
+uint32_t tn_type_too_large(const tn_type *t);
+
 /* Reads a shape (and its element type behind it) into a tensor type. `encoding` is NULL or a
  * "bounds" node, `alias` the type's alias or NULL. Refuses more than 2^47 bytes or elements. */
 tn_status *tn_types_read_tensor(tn_bytecode *b, tn_cursor *c, const tn_attr *encoding,

@@ -81,7 +81,9 @@ static void list_module(tn_module *m)
 static tn_status *run(void *ctx)
 {
     job *j = ctx;
-    TN_TRY(tn_read_bytecode(j->data, j->size, j->arena, &j->module));
+    if (tn_is_bytecode(j->data, j->size))
+        TN_TRY(tn_read_bytecode(j->data, j->size, j->arena, &j->module));
+    else TN_TRY(tn_read_text(j->data, j->size, j->arena, &j->module));
     if (j->mode == LIST) list_module(j->module);
     if (j->mode == PRINT) {
         size_t size;
