@@ -83,12 +83,22 @@ static int run(const behaviour *b, context *c, const char *path, const char *con
     return WEXITSTATUS(status);
 }
 
+/* The table of docs/behaviours.md. */
+static int list(void)
+{
+    for (size_t ch = 0; ch < CHAPTERS; ch++)
+        for (const behaviour *b = chapters[ch]; b->run; b++)
+            printf("| %d | %s |\n", b->number, b->rule);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *options[16] = {"cpu_device_count=2"};
     size_t n = 1;
     int only = 0;
     context c = {0};
+    if (argc == 2 && !strcmp(argv[1], "--list")) return list();
     if (argc < 3)
         return fprintf(stderr,
                        "usage: behaviours PLUGIN DATA [--option name=value] [--sim] [--only N]\n"),
