@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codegen/cluster.h"
+#include "codegen/groups.h"
 
 #include <string.h>
 
@@ -11,24 +11,6 @@
 #define RECENT_FOR_CONSUMERS  24
 #define RECENT_FOR_NEIGHBOURS 8
 #define RECENT_GROUPS         4
-
-typedef struct {
-    const tn_op *single; /* an op by itself, or NULL */
-    const tn_op **ops;
-    uint32_t n_ops, capacity, weight;
-    uint32_t last; /* when an op joined it */
-    int64_t n;     /* elements */
-} group;
-
-typedef struct {
-    tn_cluster_context *c;
-    const tn_region *region;
-    group *groups;
-    uint32_t n_groups, capacity;
-    uint32_t first;                 /* the mark of groups[0] */
-    uint32_t recent[RECENT_GROUPS]; /* groups of several ops that were worked on last */
-    uint32_t clock;                 /* counts ops */
-} former;
 
 const tn_value *tn_cluster_source(const tn_value *v)
 {
@@ -104,6 +86,8 @@ void tn_cluster_begin(const tn_function *f, bool fuse, tn_arena *a, tn_cluster_c
     *out = (tn_cluster_context){.arena = a, .fuse = fuse};
     out->flags = TN_NEW_ARRAY(a, uint8_t, f->module->n_values);
     out->slots = TN_NEW_ARRAY(a, uint32_t, f->module->n_values);
+    out->last_use = TN_NEW_ARRAY(a, uint32_t, f->module->n_values);
+    out->held = TN_NEW_ARRAY(a, uint32_t, f->module->n_values);
     out->n_groups = 1;
     look_at(out, &f->body, false);
 }
@@ -112,27 +96,22 @@ void tn_cluster_begin(const tn_function *f, bool fuse, tn_arena *a, tn_cluster_c
 
 #define NOWHERE (-1)
 
-static bool is_mapped(const former *f, const tn_value *v)
-{
-    return f->c->flags[v->id] & TN_VALUE_MAPPED;
-}
-
 /* The group that makes `v`, NOWHERE if it is there from the start. */
-static int64_t group_of(const former *f, const tn_value *v)
+static int64_t group_of(const tn_groups *f, const tn_value *v)
 {
     v = tn_cluster_source(v);
-    while (is_mapped(f, v) && v->op->n_operands) v = tn_cluster_source(v->op->operands[0]);
-    if (is_mapped(f, v) || tn_constant_of(v)) return NOWHERE;
+    while (tn_is_mapped(f->c, v) && v->op->n_operands) v = tn_cluster_source(v->op->operands[0]);
+    if (tn_is_mapped(f->c, v) || tn_constant_of(v)) return NOWHERE;
     if (!v->op || v->op->region != f->region || v->op->mark < f->first) return NOWHERE;
     return (int64_t)v->op->mark - f->first;
 }
 
-static uint32_t add_group(former *f, group g)
+static uint32_t add_group(tn_groups *f, tn_group g)
 {
     if (f->n_groups == f->capacity) {
-        group *old = f->groups;
+        tn_group *old = f->groups;
         f->capacity = f->capacity ? f->capacity * 2 : 16;
-        f->groups = TN_NEW_ARRAY(f->c->arena, group, f->capacity);
+        f->groups = TN_NEW_ARRAY(f->c->arena, tn_group, f->capacity);
         if (old) memcpy(f->groups, old, f->n_groups * sizeof *old);
     }
     f->groups[f->n_groups++] = g;
@@ -140,41 +119,40 @@ static uint32_t add_group(former *f, group g)
     return f->n_groups - 1;
 }
 
-/* Micro-ops and registers that an op may take. */
-static uint32_t weight_of(const former *f, const tn_op *op)
+uint32_t tn_group_weight(const tn_groups *f, const tn_op *op)
 {
     uint32_t weight = 1;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const tn_value *v = tn_cluster_source(op->operands[i]);
-        weight += is_mapped(f, v) || tn_constant_of(v);
+        weight += tn_is_mapped(f->c, v) || tn_constant_of(v);
     }
     return weight;
 }
 
 /* Everything that `op` wants is made by group `g` or before it; what it wants through a map or as a
  * scalar, before. */
-static bool precedes(const former *f, const tn_op *op, int64_t g)
+static bool precedes(const tn_groups *f, const tn_op *op, int64_t g)
 {
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const tn_value *v = tn_cluster_source(op->operands[i]);
         int64_t made = group_of(f, v);
-        bool linear =
-            !is_mapped(f, v) && tn_type_elements(v->type) == tn_type_elements(op->results[0].type);
+        bool linear = !tn_is_mapped(f->c, v) &&
+                      tn_type_elements(v->type) == tn_type_elements(op->results[0].type);
         if (made > g || (made == g && !linear)) return false;
     }
     return true;
 }
 
-static bool may_join(const former *f, const tn_op *op, int64_t g, uint32_t recent)
+static bool may_join(const tn_groups *f, const tn_op *op, int64_t g, uint32_t recent)
 {
     if (g < 0 || !f->c->fuse) return false;
-    const group *x = &f->groups[g];
+    const tn_group *x = &f->groups[g];
     return !x->single && x->n == tn_type_elements(op->results[0].type) &&
-           f->clock - x->last <= recent && x->weight + weight_of(f, op) <= TN_TILE_OPS &&
+           f->clock - x->last <= recent && x->weight + tn_group_weight(f, op) <= TN_TILE_OPS &&
            precedes(f, op, g);
 }
 
-static void remember(former *f, uint32_t g)
+static void remember(tn_groups *f, uint32_t g)
 {
     for (uint32_t i = 0; i < RECENT_GROUPS; i++)
         if (f->recent[i] == g + 1) return;
@@ -182,7 +160,7 @@ static void remember(former *f, uint32_t g)
     f->recent[0] = g + 1;
 }
 
-static uint32_t choose(former *f, const tn_op *op)
+static uint32_t choose(tn_groups *f, const tn_op *op)
 {
     int64_t last = NOWHERE;
     for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -193,21 +171,21 @@ static uint32_t choose(former *f, const tn_op *op)
     for (uint32_t i = 0; i < RECENT_GROUPS; i++)
         if (f->recent[i] && may_join(f, op, f->recent[i] - 1, RECENT_FOR_NEIGHBOURS))
             return f->recent[i] - 1;
-    return add_group(f, (group){.n = tn_type_elements(op->results[0].type)});
+    return add_group(f, (tn_group){.n = tn_type_elements(op->results[0].type)});
 }
 
-static void join(former *f, tn_op *op)
+static void join(tn_groups *f, tn_op *op)
 {
     uint32_t at = choose(f, op);
-    group *g = &f->groups[at];
+    tn_group *g = &f->groups[at];
     if (g->n_ops == g->capacity) {
-        const tn_op **old = g->ops;
+        tn_group_op *old = g->ops;
         g->capacity = g->capacity ? g->capacity * 2 : 4;
-        g->ops = TN_NEW_ARRAY(f->c->arena, const tn_op *, g->capacity);
+        g->ops = TN_NEW_ARRAY(f->c->arena, tn_group_op, g->capacity);
         if (old) memcpy(g->ops, old, g->n_ops * sizeof *old);
     }
-    g->ops[g->n_ops++] = op;
-    g->weight += weight_of(f, op);
+    g->ops[g->n_ops++] = (tn_group_op){op, false};
+    g->weight += tn_group_weight(f, op);
     g->last = f->clock;
     op->mark = f->first + at;
     remember(f, at);
@@ -220,38 +198,44 @@ static bool is_dense_constant(const tn_op *op)
 
 /* Is memory made for what `op` gives? Not for splats and broadcasts that only tile programs read.
  */
-static bool is_made(const former *f, const tn_op *op)
+static bool is_made(const tn_groups *f, const tn_op *op)
 {
     uint8_t flags = op->n_results ? f->c->flags[op->results[0].id] : TN_VALUE_WANTED;
     if (!f->c->fuse || flags & TN_VALUE_WANTED) return true;
     return !(flags & TN_VALUE_MAPPED) && op->kind != TN_OP_constant;
 }
 
-static void form(former *f)
+static void form(tn_groups *f)
 {
     /* Dense constants are there from the start, whatever group comes to read them. */
     for (tn_op *op = f->region->first; op; op = op->next)
-        if (is_dense_constant(op)) add_group(f, (group){.single = op});
+        if (is_dense_constant(op)) add_group(f, (tn_group){.single = op});
     for (tn_op *op = f->region->first; op; op = op->next) {
         if (tn_op_has_trait(op, TN_TRAIT_TERMINATOR) || is_dense_constant(op) || !is_made(f, op))
             continue;
         f->clock += op->kind != TN_OP_constant && op->kind != TN_OP_reshape;
         if (op->n_results && f->c->flags[op->results[0].id] & TN_VALUE_FUSABLE) join(f, op);
-        else op->mark = f->first + add_group(f, (group){.single = op});
+        else op->mark = f->first + add_group(f, (tn_group){.single = op});
     }
 }
 
-/* What one group makes and another wants goes through memory. */
-static void want_between(former *f)
+/* What one group makes and another wants goes through memory. A group that has a copy of the op
+ * makes it itself. */
+static void want_between(tn_groups *f)
 {
+    uint32_t *copied = f->c->slots; /* the last group with a copy; its builder is done with it
+                                       before it is read again */
     for (uint32_t i = 0; i < f->n_groups; i++) {
-        const group *g = &f->groups[i];
+        const tn_group *g = &f->groups[i];
+        uint32_t mark = f->first + i;
         for (uint32_t j = 0; j < g->n_ops; j++) {
-            const tn_op *op = g->ops[j];
+            const tn_op *op = g->ops[j].op;
+            if (g->ops[j].is_copy) copied[op->results[0].id] = mark;
             for (uint32_t k = 0; k < op->n_operands; k++) {
                 const tn_value *v = tn_cluster_source(op->operands[k]);
-                if (!is_mapped(f, v) && v->op && v->op->mark != op->mark)
-                    f->c->flags[v->id] |= TN_VALUE_WANTED;
+                if (tn_is_mapped(f->c, v) || !v->op || v->op->mark == mark || copied[v->id] == mark)
+                    continue;
+                f->c->flags[v->id] |= TN_VALUE_WANTED;
             }
         }
     }
@@ -260,12 +244,13 @@ static void want_between(former *f)
 void tn_cluster_region(tn_cluster_context *c, const tn_region *r, const tn_cluster **out,
                        uint32_t *n)
 {
-    former f = {.c = c, .region = r, .first = c->n_groups};
+    tn_groups f = {.c = c, .region = r, .first = c->n_groups};
     form(&f);
+    if (c->fuse) tn_groups_recompute(&f);
     want_between(&f);
     tn_cluster *list = TN_NEW_ARRAY(c->arena, tn_cluster, f.n_groups);
     for (uint32_t i = 0; i < f.n_groups; i++) {
-        const group *g = &f.groups[i];
+        const tn_group *g = &f.groups[i];
         if (g->single) list[i].op = g->single;
         else list[i].tile = tn_tile_build(c, g->ops, g->n_ops);
     }

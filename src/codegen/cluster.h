@@ -19,9 +19,9 @@ typedef struct {
 /* What is known of a function's values before its regions are clustered. */
 typedef struct tn_cluster_context {
     tn_arena *arena;
-    bool fuse;       /* false: every op by itself */
-    uint8_t *flags;  /* [n_values]: private */
-    uint32_t *slots; /* [n_values]: private */
+    bool fuse;                         /* false: every op by itself */
+    uint8_t *flags;                    /* [n_values]: private */
+    uint32_t *slots, *last_use, *held; /* [n_values]: private */
     uint32_t n_groups;
 } tn_cluster_context;
 
@@ -42,8 +42,13 @@ enum {
 
 /* The value of which `v` has the elements in their order: looks through reshapes. */
 const tn_value *tn_cluster_source(const tn_value *v);
+/* An op of a cluster. A copy computes again what another cluster has too, for this one alone. */
+typedef struct {
+    const tn_op *op;
+    bool is_copy;
+} tn_group_op;
 /* The tile program of `n` ops of one cluster, in order; their results' flags say what goes to
  * memory. */
-const tn_tile_program *tn_tile_build(tn_cluster_context *c, const tn_op *const *ops, uint32_t n);
+const tn_tile_program *tn_tile_build(tn_cluster_context *c, const tn_group_op *ops, uint32_t n);
 
 #endif

@@ -157,7 +157,7 @@ static site operand_site(builder *b, const tn_value *operand, bool scalar)
     return set_site(b, v, add_input(b, v, true));
 }
 
-static void add_op(builder *b, const tn_op *op)
+static void add_op(builder *b, const tn_op *op, bool is_copy)
 {
     tn_kernel kernel = {0};
     /* That there is one was seen when the op was found fusable. */
@@ -168,7 +168,7 @@ static void add_op(builder *b, const tn_op *op)
     for (uint32_t i = 0; i < op->n_operands; i++) touch(b, &in[i]);
     const tn_value *v = &op->results[0];
     site out;
-    if (b->c->flags[v->id] & TN_VALUE_WANTED) {
+    if (!is_copy && b->c->flags[v->id] & TN_VALUE_WANTED) {
         b->outputs[b->n_outputs] = (tn_tile_port){.value = v,
                                                   .first_op = b->n_ops,
                                                   .last_op = TN_TILE_OPS,
@@ -261,14 +261,14 @@ static const tn_tile_program *finish(builder *b)
     return p;
 }
 
-const tn_tile_program *tn_tile_build(tn_cluster_context *c, const tn_op *const *ops, uint32_t n)
+const tn_tile_program *tn_tile_build(tn_cluster_context *c, const tn_group_op *ops, uint32_t n)
 {
     builder b;
     b.c = c;
-    b.n = tn_type_elements(ops[0]->results[0].type);
+    b.n = tn_type_elements(ops[0].op->results[0].type);
     b.n_inputs = b.n_outputs = b.n_ops = b.n_regs = b.n_fills = b.n_sites = 0;
     b.widest = 1;
     b.cost = 0;
-    for (uint32_t i = 0; i < n; i++) add_op(&b, ops[i]);
+    for (uint32_t i = 0; i < n; i++) add_op(&b, ops[i].op, ops[i].is_copy);
     return finish(&b);
 }
