@@ -42,6 +42,64 @@ static tn_status *run_read(const uint8_t *data, size_t size, bool *good)
     return s;
 }
 
+/* --- text: MLIR's text to IR and back --- */
+
+typedef struct {
+    blob program;
+    tn_arena *arena;
+    bool *good;
+    char *text;
+    size_t size;
+} text_job;
+
+static tn_status *read_text_and_print(void *ctx)
+{
+    text_job *j = ctx;
+    tn_module *m;
+    if (tn_is_bytecode(j->program.data, j->program.size))
+        TN_TRY(tn_read_bytecode(j->program.data, j->program.size, j->arena, &m));
+    else TN_TRY(tn_read_text((const char *)j->program.data, j->program.size, j->arena, &m));
+    *j->good = true;
+    for (const tn_function *f = m->functions; f; f = f->next)
+        if (f->body.last) tn_op_location(f->body.last);
+    j->text = tn_module_print(m, j->arena, &j->size);
+    return NULL;
+}
+
+static tn_status *run_text(const uint8_t *data, size_t size, bool *good)
+{
+    text_job j = {
+        .program = {(uint8_t *)(uintptr_t)data, size}, .arena = tn_arena_new(), .good = good};
+    tn_arena_limit(j.arena, MOST_BYTES);
+    tn_status *s = tn_arena_run(j.arena, read_text_and_print, &j);
+    tn_arena_free(j.arena);
+    return s;
+}
+
+/* Programs as the printer writes them; files of text stay as they are. */
+static void prepare_text(void)
+{
+    blob *programs = corpus;
+    size_t n = n_corpus;
+    corpus = NULL;
+    n_corpus = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool good;
+        text_job j = {.program = programs[i], .arena = tn_arena_new(), .good = &good};
+        tn_status *s = NULL;
+        if (!tn_is_bytecode(programs[i].data, programs[i].size)) {
+            add_blob(programs[i].data, programs[i].size);
+        } else {
+            s = tn_arena_run(j.arena, read_text_and_print, &j);
+            if (!s) add_blob(j.text, j.size);
+        }
+        tn_status_free(s);
+        tn_arena_free(j.arena);
+        free(programs[i].data);
+    }
+    free(programs);
+}
+
 /* --- compile: and run what is small and sure to end --- */
 
 enum { MOST_RUN_BYTES = 1 << 20, MOST_RUN_NS = 20000000 };
@@ -156,6 +214,7 @@ static void prepare_serialized(void)
 }
 
 const target targets[] = {{"read", "bytecode to IR and back to text", run_read, NULL},
+                          {"text", "MLIR's text to IR and back", run_text, prepare_text},
                           {"compile", "bytecode to a run", run_compile, NULL},
                           {"options", "CompileOptionsProto", run_options, prepare_options},
                           {"serialized", "stored executables", run_serialized, prepare_serialized},
