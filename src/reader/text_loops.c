@@ -66,7 +66,7 @@ static tn_status *make_body(tn_parser *p, tn_parse_op *o, const char *where, tn_
     }
     op->results[0].type = scalar;
     end->operands[0] = &op->results[0];
-    op->location = end->location = (uint32_t)(where - p->begin) + 1;
+    op->location = end->location = tn_parse_location(p, where);
     tn_op_append(r, op);
     tn_op_append(r, end);
     return NULL;

@@ -85,8 +85,7 @@ static const tn_attr **dicts_of(tn_parser *p, const tn_parse_list *list)
 static tn_function *add_function(tn_parser *p, const char *where, const signature *s)
 {
     tn_function *f = tn_module_add_function(p->module, s->name, type_of(p, s));
-    size_t place = (size_t)(where - p->begin) + 1;
-    f->location = place <= UINT32_MAX ? (uint32_t)place : 0;
+    f->location = tn_parse_location(p, where);
     f->is_public = s->is_public;
     f->arg_attrs = dicts_of(p, &s->dicts);
     f->result_attrs = dicts_of(p, &s->result_dicts);
@@ -328,6 +327,20 @@ static tn_status *parse_top(tn_parser *p)
     return seen == NOTHING ? tn_parse_expected(p, "a module") : NULL;
 }
 
+/* Functions that the reader wrote itself, as if they stood at the end of the module. */
+static tn_status *read_written(tn_parser *p)
+{
+    const tn_parser text = *p;
+    for (uint32_t i = 0; i < text.written.n; i++) {
+        p->place = tn_parse_location(&text, text.written_for.items[i]);
+        p->begin = p->at = text.written.items[i];
+        p->end = p->begin + strlen(p->begin);
+        TN_TRY(parse_module_op(p));
+    }
+    p->begin = text.begin;
+    return NULL;
+}
+
 /* --- places --- */
 
 typedef struct {
@@ -369,6 +382,7 @@ tn_status *tn_read_text(const char *data, size_t size, tn_arena *a, tn_module **
     p->module->locator = &l->as_locator;
     enter_ops(p);
     TN_TRY(parse_top(p));
+    TN_TRY(read_written(p));
     TN_TRY(tn_reader_finish(p->module));
     *out = p->module;
     return NULL;

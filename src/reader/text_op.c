@@ -200,6 +200,13 @@ static void adopt_regions(tn_parser *p, tn_parse_op *o)
 
 /* --- ops --- */
 
+uint32_t tn_parse_location(const tn_parser *p, const char *where)
+{
+    size_t place = (size_t)(where - p->begin) + 1;
+    if (p->place) return p->place;
+    return place <= UINT32_MAX ? (uint32_t)place : 0;
+}
+
 static tn_status *check_count(tn_parser *p, const tn_parse_op *o, const char *what, int expected,
                               uint32_t got)
 {
@@ -226,8 +233,7 @@ static tn_status *finish_op(tn_parser *p, tn_parse_op *o)
     for (uint32_t i = 0; i < op->n_extra; i++)
         extra[i] = (tn_named_attr){o->extra_keys.items[i], o->extra_values.items[i]};
     op->extra = extra;
-    size_t place = (size_t)(o->where - p->begin) + 1;
-    op->location = place <= UINT32_MAX ? (uint32_t)place : 0;
+    op->location = tn_parse_location(p, o->where);
     return NULL;
 }
 
@@ -276,10 +282,15 @@ static tn_status *parse_op(tn_parser *p, const tn_region *r, tn_parse_op *o)
 {
     const char *s;
     size_t n;
-    bool generic = tn_parse_peek(p) == '"';
+    bool generic = tn_parse_peek(p) == '"', done;
     o->where = p->at;
     if (generic) TN_TRY(tn_parse_string(p, &s, &n));
     else if (!tn_parse_word(p, &s, &n)) return tn_parse_expected(p, "an op");
+    TN_TRY(tn_parse_chlo(p, o, s, n, generic, &done));
+    if (done) {
+        TN_TRY(tn_parse_skip_location(p));
+        return finish_op(p, o);
+    }
     TN_TRY(find_op(p, o->where, s, n, &o->kind));
     if (o->kind == TN_OP_return && r) {
         bool of_function = r == &r->function->body, says = n < 10 || !memcmp(s, "func.", 5);

@@ -29,6 +29,12 @@ typedef struct {
     tn_parse_name *last;
 } tn_parse_names;
 
+/* A list that grows in the arena. */
+typedef struct {
+    const void **items;
+    uint32_t n, capacity;
+} tn_parse_list;
+
 typedef struct {
     const char *begin, *at, *end;
     tn_arena *arena;
@@ -37,6 +43,9 @@ typedef struct {
     unsigned depth;
     size_t expanded; /* bytes that splats took */
     uint32_t symbols_capacity;
+    uint32_t place;                     /* of all ops, where not 0 */
+    tn_parse_list written, written_for; /* functions to be read behind the module, and the places of
+                                           what needs them */
     tn_parse_names attr_aliases, type_aliases, values, ops; /* ops by their text */
 } tn_parser;
 
@@ -129,11 +138,6 @@ tn_attr *tn_parse_node(tn_parser *p, tn_attr_kind kind);
 tn_attr *tn_parse_list_node(tn_parser *p, const char *tag, uint32_t n, const tn_attr *const *items);
 const tn_attr *tn_parse_ints_node(tn_parser *p, const int64_t *v, uint32_t n, uint32_t rows);
 
-/* A list that grows in the arena. */
-typedef struct {
-    const void **items;
-    uint32_t n, capacity;
-} tn_parse_list;
 void tn_parse_push(tn_parser *p, tn_parse_list *list, const void *item);
 
 /* --- ops --- */
@@ -188,6 +192,11 @@ tn_status *tn_parse_take_types(tn_parser *p, tn_parse_op *o, const tn_type *cons
 tn_status *tn_parse_take_function_type(tn_parser *p, tn_parse_op *o) TN_MUST_USE;
 /* The op's own form, from behind its name; INVALID_ARGUMENT if it has none. */
 tn_status *tn_parse_form(tn_parser *p, tn_parse_op *o) TN_MUST_USE;
+/* The location of what stands at `where`. */
+uint32_t tn_parse_location(const tn_parser *p, const char *where);
+/* An op of CHLO, from behind its name; *done says whether it is one that is read. */
+tn_status *tn_parse_chlo(tn_parser *p, tn_parse_op *o, const char *s, size_t n, bool generic,
+                         bool *done) TN_MUST_USE;
 /* An op inside of a function, with everything around it, at the end of `r`. */
 tn_status *tn_parse_one_op(tn_parser *p, tn_region *r) TN_MUST_USE;
 /* An op of the module itself. */

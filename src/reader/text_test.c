@@ -426,6 +426,31 @@ static void errors_say_where_and_what(void **state)
            "symbol f is defined twice");
 }
 
+static void chlo_that_is_expanded(void **state)
+{
+    expect_op("%0 = chlo.tan %a : tensor<2x3xf32> -> tensor<2x3xf32>",
+              "%0 = \"stablehlo.tan\"(%arg0) : (tensor<2x3xf32>) -> tensor<2x3xf32>");
+    static const char *const forms[] = {
+        "%v, %i = chlo.top_k(%a, k = 2) : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)",
+        "%v, %i = \"chlo.top_k\"(%a) <{k = 2 : i64}> : (tensor<2x3xf32>) -> (tensor<2x2xf32>, "
+        "tensor<2x2xi32>)"};
+    for (size_t i = 0; i < 2; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "func.func @main(%%a: tensor<2x3xf32>) { %s return }",
+                 forms[i]);
+        expect(text,
+               "%0:2 = \"stablehlo.composite\"(%arg0) <{composite_attributes = {k = 2 : i64}, "
+               "decomposition = @chlo.top_k.impl, name = \"chlo.top_k\", version = 1 : i32}>");
+        expect(text, "compare_type = #stablehlo<comparison_type TOTALORDER>");
+    }
+    refuse_op(
+        "%v, %j = chlo.top_k(%a, k = 4) : tensor<2x3xf32> -> (tensor<2x4xf32>, tensor<2x4xi32>)",
+        "2:10: chlo.top_k: expected k in 0..3, got 4");
+    refuse_op(
+        "%v, %j = chlo.top_k(%a, k = 2) : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi64>)",
+        "chlo.top_k: result 1 should be tensor<2x2xi32> and is tensor<2x2xi64>");
+}
+
 static void what_is_not_supported_is_named(void **state)
 {
     refuse(
@@ -492,6 +517,7 @@ int main(void)
         cmocka_unit_test(types),
         cmocka_unit_test(floats_are_rounded_to_nearest),
         cmocka_unit_test(errors_say_where_and_what),
+        cmocka_unit_test(chlo_that_is_expanded),
         cmocka_unit_test(what_is_not_supported_is_named),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(every_cut_is_handled),
