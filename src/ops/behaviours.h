@@ -6,8 +6,7 @@
 
 #include "ops/ops.h"
 
-/* The table names some functions more than once; repeated declarations are one. Weak references
- * are table.c's alone. */
+/* The table names some functions more than once; repeated declarations are one. */
 #define TN_OP(name, text, operands, results, regions, attrs, traits, infer, eval)                  \
     tn_status *tn_infer_##infer(const tn_op *, tn_arena *, const tn_type **);                      \
     tn_status *tn_eval_##eval(const tn_op *, const tn_eval_context *, const tn_tensor *,           \
