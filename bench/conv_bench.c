@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv_bench - times tn_conv on shapes of networks: conv_bench [threads] [name]
- * The shapes are those of the project's benchmark against XLA; f32, channels last unless the name says otherwise. */
+ * The shapes are those of the project's benchmark against XLA; f32, channels last unless the name
+ * says otherwise. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,15 +51,21 @@ static const shape shapes[] = {
 static tn_conv make(const shape *s, double *products)
 {
     int rank = s->how == LINE ? 1 : s->how == CUBE ? 3 : 2;
-    int64_t out = (s->size + s->stride - 1) / s->stride, span = (s->k - 1) * (s->how == DILATED ? 2 : 1) + 1;
+    int64_t out = (s->size + s->stride - 1) / s->stride,
+            span = (s->k - 1) * (s->how == DILATED ? 2 : 1) + 1;
     int64_t pad = (out - 1) * s->stride + span - s->size, low = pad > 0 ? pad / 2 : 0;
-    tn_conv c = {.type = TN_F32, .groups = s->groups, .batch = s->n, .in_features = s->ci / s->groups,
-                 .out_features = s->co / s->groups, .rank = rank};
+    tn_conv c = {.type = TN_F32,
+                 .groups = s->groups,
+                 .batch = s->n,
+                 .in_features = s->ci / s->groups,
+                 .out_features = s->co / s->groups,
+                 .rank = rank};
     *products = (double)s->n * (double)s->ci / (double)s->groups * (double)s->co;
     int64_t in_step = s->ci, k_step = s->ci / s->groups * s->co, out_step = s->co;
     for (int d = rank - 1; d >= 0; d--) {
-        c.axes[d] = (tn_conv_axis){s->size, s->k, out, s->stride, low, 1, s->how == DILATED ? 2 : 1, false,
-                                   in_step, k_step, out_step};
+        c.axes[d] =
+            (tn_conv_axis){s->size, s->k,    out,    s->stride, low, 1, s->how == DILATED ? 2 : 1,
+                           false,   in_step, k_step, out_step};
         in_step *= s->size, k_step *= s->k, out_step *= out;
         *products *= (double)out * (double)s->k;
     }
@@ -72,7 +79,8 @@ static tn_conv make(const shape *s, double *products)
             c.axes[d].in_stride = d ? 1 : s->size, c.axes[d].out_stride = d ? 1 : out;
             c.axes[d].kernel_stride = d ? 1 : s->k;
         }
-    } else if (s->how == GRAD_KERNEL) { /* images and features change places; the window is the gradient */
+    } else if (s->how ==
+               GRAD_KERNEL) { /* images and features change places; the window is the gradient */
         tn_conv f = c;
         c.batch = s->ci / s->groups, c.in_features = s->n;
         c.in_batch = 1, c.in_feature = f.in_batch;
@@ -97,10 +105,13 @@ static tn_conv make(const shape *s, double *products)
             c.axes[d].out_size = grad ? s->size : s->size * s->stride;
             c.axes[d].in_dilation = s->stride, c.axes[d].stride = 1, c.axes[d].reversed = grad;
             c.axes[d].pad_low = s->k - 1 - (grad ? low : 1);
-            if (grad) c.axes[d].in_stride = f.axes[d].out_stride, c.axes[d].out_stride = f.axes[d].in_stride;
+            if (grad)
+                c.axes[d].in_stride = f.axes[d].out_stride,
+                c.axes[d].out_stride = f.axes[d].in_stride;
         }
         if (!grad) {
-            *products = (double)s->n * (double)s->ci * (double)s->co * (double)(s->size * s->size * s->k * s->k);
+            *products = (double)s->n * (double)s->ci * (double)s->co *
+                        (double)(s->size * s->size * s->k * s->k);
             c.axes[0].out_stride = s->size * s->stride * s->co;
             c.out_batch = s->size * s->stride * c.axes[0].out_stride;
         }
@@ -121,7 +132,8 @@ int main(int argc, char **argv)
     if (threads > 1) watch = CLOCK_MONOTONIC;
     if (threads > 1) tn_status_free(tn_thread_pool_create(threads, &pool));
     size_t room = (size_t)64 << 20;
-    float *in = aligned_alloc(64, room), *kernel = aligned_alloc(64, room), *out = aligned_alloc(64, room);
+    float *in = aligned_alloc(64, room), *kernel = aligned_alloc(64, room),
+          *out = aligned_alloc(64, room);
     for (size_t i = 0; i < room / 4; i++) in[i] = 1, kernel[i] = 0.5f, out[i] = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         if (argc > 2 && !strstr(shapes[i].name, argv[2])) continue;

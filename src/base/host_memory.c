@@ -36,8 +36,6 @@ void *tn_host_memory_alloc(size_t size)
 void tn_host_memory_free(void *memory, size_t size)
 {
     if (!memory) return;
-    if (size >= TN_HUGE_PAGE)
-        munmap(memory, round_up(size, TN_HUGE_PAGE));
-    else
-        free(memory);
+    if (size >= TN_HUGE_PAGE) munmap(memory, round_up(size, TN_HUGE_PAGE));
+    else free(memory);
 }
