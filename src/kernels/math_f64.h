@@ -118,7 +118,8 @@ static inline double tn_log_f64(double a)
     bool tiny = a < 0x1p-1022;
     tn_parts p = tn_split_f64(tiny ? a * 0x1p54 : a);
     double l = tn_log_of_parts(tiny ? p.k - 54 : p.k, p.f, 0), special = tn_log_special(a);
-    return (a > 0) & (a < __builtin_inf()) ? l : special;
+    bool usual = (a > 0) & (a < __builtin_inf());
+    return usual ? l : special;
 }
 
 /* Near 0 from a itself; elsewhere from 1 + a and what that lost. */
@@ -129,8 +130,8 @@ static inline double tn_log1p_f64(double a)
     bool near = (a > -0.29) & (a < 0.41);
     double l = tn_log_of_parts(near ? 0 : p.k, near ? a : p.f, near ? 0 : lost);
     double special = tn_log_special(u);
-    double y = (u > 0) & (u < __builtin_inf()) ? l : special;
-    return __builtin_copysign(y, a);
+    bool usual = (u > 0) & (u < __builtin_inf());
+    return __builtin_copysign(usual ? l : special, a);
 }
 
 /* --- circular functions --- */
