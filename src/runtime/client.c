@@ -118,6 +118,7 @@ tn_status *tn_client_create(const char *driver, const tn_named_value *options, s
     c->driver = found;
     c->asynchronous = o.asynchronous;
     pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->launch_lock, NULL);
     pthread_cond_init(&c->idle, NULL);
     tn_status *s = open_all(c, &o, options, n_options);
     tn_client_options_release(&o);
@@ -165,6 +166,7 @@ static void *destroy(void *client)
     free(c->memory_list);
     pthread_cond_destroy(&c->idle);
     pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->launch_lock);
     free(c);
     return NULL;
 }

@@ -20,6 +20,7 @@ typedef struct {
     const bool *keep; /* [n_args] parameters not to be taken; NULL: none */
     tn_custom_calls *custom_calls;
     tn_launch_record **records; /* [n_devices] */
+    tn_event **awaited;         /* [n_devices], if the call returns when all is done; else NULL */
 } call;
 
 /* ---- Checks ---- */
@@ -172,6 +173,7 @@ static tn_launch_record *new_record(const call *c, size_t d)
     r->loaded = tn_loaded_executable_retain(c->loaded);
     r->device = device_of(c, d);
     r->launch_id = c->options->launch_id;
+    r->alone = c->n_devices == 1;
     bool chosen = c->options->device != NULL;
     r->replica = chosen ? 0 : (uint32_t)c->loaded->ids[d].replica;
     r->partition = chosen ? 0 : (uint32_t)c->loaded->ids[d].partition;
@@ -323,14 +325,18 @@ static void undo(call *c)
 /* Nothing can fail any more. */
 static void start(call *c)
 {
+    tn_client *client = c->loaded->client;
     for (size_t d = 0; d < c->n_devices; d++) {
-        tn_launch_record *r = c->records[d];
-        if (c->done) c->done[d] = tn_event_retain(r->done);
-        tn_event *awaited = c->loaded->client->asynchronous ? NULL : tn_event_retain(r->done);
-        tn_launch_start(r);
-        if (!awaited) continue;
-        tn_status_free(tn_event_await(awaited)); /* it is in the event */
-        tn_event_release(awaited);
+        if (c->done) c->done[d] = tn_event_retain(c->records[d]->done);
+        if (c->awaited) c->awaited[d] = tn_event_retain(c->records[d]->done);
+    }
+    /* All devices see launches on several devices in the same order. */
+    if (c->n_devices > 1) pthread_mutex_lock(&client->launch_lock);
+    for (size_t d = 0; d < c->n_devices; d++) tn_launch_start(c->records[d]);
+    if (c->n_devices > 1) pthread_mutex_unlock(&client->launch_lock);
+    for (size_t d = 0; c->awaited && d < c->n_devices; d++) {
+        tn_status_free(tn_event_await(c->awaited[d])); /* it is in the event */
+        tn_event_release(c->awaited[d]);
     }
 }
 
@@ -373,12 +379,17 @@ static tn_status *execute(call *c)
     tn_status *s = check(c);
     c->records = c->n_devices <= FEW ? few : calloc(c->n_devices, sizeof(tn_launch_record *));
     if (!s && !c->records) s = TN_ERROR(RESOURCE_EXHAUSTED, "no memory for an execution");
+    if (!s && !c->loaded->client->asynchronous) {
+        c->awaited = calloc(c->n_devices + 1, sizeof(tn_event *));
+        if (!c->awaited) s = TN_ERROR(RESOURCE_EXHAUSTED, "no memory for an execution");
+    }
     if (!s) {
         s = prepare(c);
         if (s) undo(c);
         else start(c);
     }
     if (c->records != few) free(c->records);
+    free(c->awaited);
     free(keep);
     return s;
 }

@@ -91,6 +91,7 @@ struct tn_launch_record {
     tn_status *poison;
     int launch_id;
     uint32_t replica, partition;
+    bool alone;   /* no other device runs its part of the same launch */
     bool entered; /* the caller runs it, and holds the launch queue */
     uint32_t n_args, n_results;
     tn_storage *temp;

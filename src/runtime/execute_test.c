@@ -494,6 +494,50 @@ static void each_device_runs_its_part(void **state)
     tn_client_close(c);
 }
 
+/* Parts of a launch that meet: neither may run on the thread that starts them both. */
+static pthread_barrier_t meeting;
+static tn_status *run_meeting(const void *self, const tn_host_run *run, tn_thread_pool *pool)
+{
+    pthread_barrier_wait(&meeting);
+    return run_program(self, run, pool);
+}
+
+static void devices_may_meet_within_a_launch(void **state)
+{
+    for (int wait = 0; wait < 2; wait++) {
+        tn_named_value options[] = {
+            OPTION("cpu_device_count", 2),
+            {.name = "asynchronous", .name_size = 12, .kind = TN_VALUE_BOOL, .boolean = !wait}};
+        tn_client *c = open_with(*state, options, 2);
+        program p;
+        make_program(&p, 1, 1);
+        p.info.num_replicas = 2;
+        tn_program what = {
+            .info = &p.info, .run = run_meeting, .release = keep_program, .self = &p};
+        tn_loaded_executable *l;
+        assert_ok(tn_loaded_executable_create_from(c, &what, NULL, 0, false, &l));
+        pthread_barrier_init(&meeting, NULL, 2);
+        tn_buffer *x[2] = {put_value(memory(c, 0, 0), 1), put_value(memory(c, 1, 0), 2)};
+        tn_execute_options none = {0};
+        for (int i = 0; i < 50; i++) {
+            tn_buffer *y[2];
+            assert_ok(tn_execute(l, &none, (tn_buffer *const *[]){&x[0], &x[1]}, 2, 1,
+                                 (tn_buffer * *[]){&y[0], &y[1]}, NULL));
+            for (int d = 0; d < 2; d++) {
+                tn_buffer_release(x[d]);
+                x[d] = y[d];
+            }
+        }
+        assert_value(x[0], 51);
+        assert_value(x[1], 2 + 50 * 101);
+        tn_buffer_release(x[0]);
+        tn_buffer_release(x[1]);
+        tn_loaded_executable_release(l);
+        tn_client_close(c);
+        pthread_barrier_destroy(&meeting);
+    }
+}
+
 static void a_portable_executable_runs_anywhere(void **state)
 {
     tn_client *c = open_client(state);
@@ -710,6 +754,7 @@ int main(void)
         ON_EACH(one_buffer_donated_and_used_is_refused),
         ON_EACH(a_refused_execution_changes_nothing),
         ON_EACH(each_device_runs_its_part),
+        ON_EACH(devices_may_meet_within_a_launch),
         ON_EACH(a_portable_executable_runs_anywhere),
         ON_EACH(host_memories_work_as_arguments_and_results),
         ON_EACH(a_deleted_executable_does_not_run),

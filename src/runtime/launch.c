@@ -204,8 +204,10 @@ static bool must_wait(const tn_launch_record *r, const tn_launch_arg *a)
     return r->device->synchronous || tn_event_stream(a->ready) != r->device->stream;
 }
 
+/* Whether the caller may run it. Not if parts of it may wait for each other. */
 static bool is_cheap(const tn_launch_record *r)
 {
+    if (!r->alone) return false;
     if (!r->device->synchronous) return true; /* appending is */
     return !r->loaded->client->asynchronous || r->loaded->program.info->cost_ns < TN_INLINE_NS;
 }
