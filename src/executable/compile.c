@@ -65,7 +65,7 @@ static tn_status *plan_module(tn_executable *e, bool fuse)
     TN_TRY(tn_plan_flatten(&p));
     tn_plan_liveness(&p);
     tn_plan_coalesce(&p);
-    tn_plan_offsets(&p);
+    TN_TRY(tn_plan_offsets(&p));
     tn_make_steps(&p, e);
     tn_describe(m, aliases, e->arena, &e->info);
     tn_estimate_cost(&p, &e->info);

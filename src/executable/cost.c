@@ -4,7 +4,9 @@
 #include "executable/program.h"
 
 /* Rough rates of one core, enough to tell microseconds from milliseconds. */
-#define STEP_NS       30.0
+#define STEP_NS       20.0
+#define EVALUATOR_NS  100.0  /* finding its way */
+#define BODY_NS       1000.0 /* setting up the lanes of a reduction or a scatter */
 #define BYTES_PER_NS  8.0
 #define FLOPS_PER_NS  2.0
 #define UNKNOWN_TRIPS (-1)
@@ -96,6 +98,7 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
         if (item->kind == TN_ITEM_OP) {
             flops = flops_of(item->op);
             bytes = bytes_of(item->op);
+            ns += n * (EVALUATOR_NS + BODY_NS * item->op->n_regions);
         } else if (item->kind == TN_ITEM_TILE) {
             flops = (double)item->tile->n * item->tile->n_ops;
             bytes = bytes_of_tile(item->tile);

@@ -3,8 +3,10 @@
 
 #include "executable/plan.h"
 
-#define ALIGN    64
-#define NO_BLOCK UINT32_MAX
+#define ALIGN 64
+/* No address space is larger, and sums of two such sizes don't overflow. */
+#define BYTES_AT_MOST (1ull << 60)
+#define NO_BLOCK      UINT32_MAX
 /* Free blocks are kept by size, 8 lists for each power of two, so that taking one is a matter of
  * constant time and wastes at most an eighth. */
 #define SUBLISTS 8
@@ -152,6 +154,12 @@ typedef struct {
     uint32_t start, end, class;
 } span;
 
+static tn_status *too_large(void)
+{
+    return TN_ERROR(RESOURCE_EXHAUSTED,
+                    "the program needs more temporary memory than there are addresses");
+}
+
 static int by_start(const void *x, const void *y)
 {
     const span *a = x, *b = y;
@@ -166,13 +174,14 @@ static int by_end(const void *x, const void *y)
     return a->class < b->class ? -1 : a->class > b->class;
 }
 
-void tn_plan_offsets(tn_plan *p)
+tn_status *tn_plan_offsets(tn_plan *p)
 {
     span *starts = TN_NEW_ARRAY(p->arena, span, p->n_roots);
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_roots; i++) {
         const tn_class *c = &p->classes[i];
         if (c->merged != i || c->place != TN_PLACE_TEMP) continue;
+        if (c->bytes > BYTES_AT_MOST) return too_large();
         starts[n++] = (span){c->segments[0].start, c->segments[c->n_segments - 1].end, i};
     }
     span *ends = tn_dup(p->arena, starts, n * sizeof *starts);
@@ -188,6 +197,8 @@ void tn_plan_offsets(tn_plan *p)
         for (; ends[done].end < starts[i].start; done++) release(&h, of_class[ends[done].class]);
         uint32_t b = of_class[starts[i].class] = allocate(&h, p->classes[starts[i].class].bytes);
         p->classes[starts[i].class].offset = h.blocks[b].offset;
+        if (h.bytes > BYTES_AT_MOST) return too_large();
     }
     p->temp_bytes = h.bytes;
+    return NULL;
 }

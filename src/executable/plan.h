@@ -123,7 +123,8 @@ typedef struct {
 tn_status *tn_plan_flatten(tn_plan *p) TN_MUST_USE;
 void tn_plan_liveness(tn_plan *p);
 void tn_plan_coalesce(tn_plan *p);
-void tn_plan_offsets(tn_plan *p);
+/* RESOURCE_EXHAUSTED when no machine has so much memory. */
+tn_status *tn_plan_offsets(tn_plan *p) TN_MUST_USE;
 
 /* The class that the root belongs to after coalescing. */
 tn_class *tn_plan_class(const tn_plan *p, uint32_t root);

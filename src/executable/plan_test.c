@@ -235,6 +235,26 @@ static void a_chain_needs_two_buffers(void **state)
     tn_executable_release(e);
 }
 
+static void build_huge(builder *b, void *ctx)
+{
+    begin_function(b, "main", PARAMS("i32"));
+    tn_value *x = splat(b, "1152921504606846976xi32", (int32_t[]){1}), *y = reverse(b, x);
+    tn_value *z = reverse(b, y);
+    tn_op *op = add_op(b, TN_OP_dynamic_slice, 2,
+                       (tn_value *[]){binary(b, TN_OP_add, y, z), &b->region->args[0]}, 1, 0);
+    op->results[0].type = type_of(b, "1xi32");
+    tn_op_set_attr(b->module, op, TN_ATTR_slice_sizes, tn_attr_ints(b->arena, (int64_t[]){1}, 1));
+    RETURN(b, &op->results[0]);
+}
+
+static void more_memory_than_addresses_is_refused(void **state)
+{
+    tn_executable *e;
+    tn_status *s = compile_program(build_huge, NULL, true, 0, &e);
+    assert_int_equal(tn_status_code(s), TN_RESOURCE_EXHAUSTED);
+    tn_status_free(s);
+}
+
 static double cpu_seconds(void)
 {
     struct timespec t;
@@ -381,6 +401,7 @@ int main(void)
         cmocka_unit_test(donated_memory_is_computed_in),
         cmocka_unit_test(an_alias_of_no_result_is_refused),
         cmocka_unit_test(a_chain_needs_two_buffers),
+        cmocka_unit_test(more_memory_than_addresses_is_refused),
         cmocka_unit_test(long_programs_compile_in_linear_time),
         cmocka_unit_test(running_out_of_memory_is_an_error_wherever_it_happens),
         cmocka_unit_test(counted_loops_cost_what_their_iterations_do),
