@@ -37,15 +37,58 @@ static int64_t ceil_div(int64_t x, int64_t by)
     return (x + by - 1) / by;
 }
 
-static double tile_cost(const tn_conv_part *p, const tn_conv_rows *r, const tn_conv_terms *t)
+/* The loop of terms around the run that tiles can go through without coming back, or -1: the last
+ * one whose steps all concern the same rows. */
+static int fused_term(const tn_conv_part *p, int row, int term)
+{
+    for (int t = p->n_terms - 1; t >= 0; t--)
+        if (t != term)
+            return p->terms[t].edge >= 0 && p->terms[t].edge == p->rows[row].edge ? -1 : t;
+    return -1;
+}
+
+/* Steps of a loop around runs of `run` products that make one block of a sum. */
+static int64_t fused_steps(const tn_conv_part *p, int64_t steps, int64_t run)
+{
+    return most(1, tn_gemm_k_block(p->kind, steps * run) / run);
+}
+
+static bool share_edge(const tn_conv_part *p, int row, int term)
+{
+    return p->rows[row].edge >= 0 && p->rows[row].edge == p->terms[term].edge;
+}
+
+/* Rows [*low, *high) of a loop whose windows lie inside of the input along its edge. */
+static void inner_rows(const tn_conv_part *p, const tn_conv_rows *r, const tn_conv_terms *t,
+                       int64_t *low, int64_t *high)
+{
+    const tn_conv_edge *e = &p->edges[r->edge];
+    int64_t reach = (t->size / t->unit - 1) * e->term_step, room = e->size - e->shift - reach;
+    *low = least(r->size, e->shift < 0 ? ceil_div(-e->shift, e->step) : 0);
+    *high = most(*low, least(r->size, room > 0 ? ceil_div(room, e->step) : 0));
+}
+
+static double tile_cost(const tn_conv_part *p, int row, int term)
 {
     const tn_gemm_loops *loops = &p->table->kinds[p->kind];
-    double segments = (double)ceil_div(r->size, loops->mr), rows = (double)r->size / segments;
+    const tn_conv_rows *r = &p->rows[row];
+    const tn_conv_terms *t = &p->terms[term];
+    int64_t low = 0, high = r->size;
+    if (share_edge(p, row, term)) inner_rows(p, r, t, &low, &high);
+    double around = (double)tn_conv_row_count(p) / (double)r->size;
     double run = (double)least(t->size, tn_gemm_k_block(p->kind, t->size));
-    double tiles = (double)tn_conv_row_count(p) / rows * (double)tn_conv_term_count(p) / run;
-    double busy = rows < 4 ? 4 : rows; /* fewer rows than that wait for each other */
-    return tiles * (double)ceil_div(p->columns, loops->nv * loops->vl) *
-           (run * busy + 4 * rows + 50);
+    double runs = (double)tn_conv_term_count(p) / run, fused = 1;
+    int f = fused_term(p, row, term);
+    if (f >= 0)
+        fused = (double)least(p->terms[f].size, fused_steps(p, p->terms[f].size, (int64_t)run));
+    double cost = (double)(r->size - high + low) * (run * 4 + 60 / fused);
+    if (high > low) {
+        double segments = (double)ceil_div(high - low, loops->mr),
+               rows = (double)(high - low) / segments;
+        double busy = rows < 4 ? 4 : rows; /* fewer rows than that wait for each other */
+        cost += segments * (run * busy + (4 * rows + 50) / fused);
+    }
+    return around * runs * (double)ceil_div(p->columns, loops->nv * loops->vl) * cost;
 }
 
 tn_conv_direct_plan tn_conv_direct_choose(const tn_conv_part *p)
@@ -54,8 +97,7 @@ tn_conv_direct_plan tn_conv_direct_choose(const tn_conv_part *p)
     if (tn_gemm_is_complex(p->kind)) return best;
     for (int r = 0; r < p->n_rows; r++)
         for (int t = 0; t < p->n_terms; t++) {
-            if (p->rows[r].edge >= 0 && p->rows[r].edge == p->terms[t].edge) continue;
-            double cost = tile_cost(p, &p->rows[r], &p->terms[t]);
+            double cost = tile_cost(p, r, t);
             if (cost < best.cost) best = (tn_conv_direct_plan){r, t, cost};
         }
     return best;
@@ -73,8 +115,13 @@ typedef struct {
     tn_conv_rows row;
     tn_conv_terms run;
     int term;          /* index of the run among the terms */
-    int row_edge_term; /* the loop of terms that shares the row loop's edge, or -1 */
-    int64_t n_terms;   /* in all */
+    int row_edge_term; /* the loop of terms other than the run that shares the row loop's edge, or
+                          -1 */
+    int fused;         /* the loop that tiles go through, or -1 */
+    bool
+        shared; /* the run shares the row loop's edge: rows outside of [low, high) are done alone */
+    int64_t low, high;
+    int64_t n_terms; /* in all */
     int64_t nr, panels;
     int64_t
         packed_step[TN_CONV_MAX_LOOPS]; /* packed rows of the kernel for one step of a term loop */
@@ -144,16 +191,28 @@ typedef struct {
     int64_t begin[TN_CONV_MAX_LOOPS], end[TN_CONV_MAX_LOOPS]; /* of each loop of terms */
 } segment;
 
+static void place_segment(const job *j, int64_t part, segment *s)
+{
+    int64_t inner = j->high - j->low, tiles = ceil_div(inner, j->loops->mr);
+    if (part < j->low) {
+        s->first = part, s->rows = 1;
+    } else if (part >= j->low + tiles) {
+        s->first = j->high + part - j->low - tiles, s->rows = 1;
+    } else {
+        int64_t size = inner / tiles, longer = inner % tiles;
+        part -= j->low;
+        s->first = j->low + part * size + least(part, longer);
+        s->rows = size + (part < longer);
+    }
+}
+
 /* False: no term is inside of the input. */
 static bool open_segment(const job *j, int64_t index, segment *s)
 {
     const tn_conv_part *p = j->p;
-    int64_t part = index % j->segments, size = j->row.size / j->segments,
-            longer = j->row.size % j->segments;
     int64_t outer = index / j->segments;
     bool any = true;
-    s->first = part * size + least(part, longer);
-    s->rows = size + (part < longer);
+    place_segment(j, index % j->segments, s);
     s->in = p->in_start, s->out = p->out_start;
     for (int t = 0; t < p->n_terms; t++) s->begin[t] = 0, s->end[t] = p->terms[t].size;
     if (j->blocked_term >= 0)
@@ -171,6 +230,12 @@ static bool open_segment(const job *j, int64_t index, segment *s)
             s->begin[t] = most(s->begin[t], begin), s->end[t] = least(s->end[t], end);
         }
     }
+    if (j->shared && s->rows == 1) {
+        int64_t begin, end;
+        tn_conv_term_range(&p->edges[j->row.edge], &j->run, s->first, &begin, &end);
+        s->begin[j->term] = most(s->begin[j->term], begin);
+        s->end[j->term] = least(s->end[j->term], end);
+    }
     for (int t = 0; t < p->n_terms; t++) any &= s->begin[t] < s->end[t];
     return any;
 }
@@ -187,42 +252,65 @@ static void row_range(const job *j, const segment *s, int64_t at, int64_t *low, 
     *high = least(end, s->first + s->rows) - s->first;
 }
 
+/* The next step of the loops of terms around what tiles go through. */
+static bool next_terms(const job *j, const segment *s, int64_t *at)
+{
+    for (int t = j->p->n_terms - 1; t >= 0; t--) {
+        if (t == j->term || t == j->fused) continue;
+        if (++at[t] < s->end[t]) return true;
+        at[t] = s->begin[t];
+    }
+    return false;
+}
+
+/* Adds the products of the run, at all steps of the fused loop, to rows [low, high) of the tile. */
+static void sum_runs(const job *j, const segment *s, int64_t panel, const int64_t *at, int64_t low,
+                     int64_t high, char *tile, bool *started)
+{
+    const tn_conv_part *p = j->p;
+    int64_t width = panel_width(j, panel), pitch = width * p->e;
+    int64_t in = s->in + (s->first + low) * j->row.in, k = 0,
+            run = s->end[j->term] - s->begin[j->term];
+    for (int t = 0; t < p->n_terms; t++)
+        if (t != j->term && t != j->fused)
+            in += at[t] * p->terms[t].in, k += at[t] * j->packed_step[t];
+    int64_t block = tn_gemm_k_block(p->kind, run), first = 0, last = 1, steps = 1;
+    tn_tile_runs runs = {1, 0, 0};
+    if (j->fused >= 0) {
+        first = s->begin[j->fused], last = s->end[j->fused];
+        steps = fused_steps(p, last - first, run);
+        runs.a = p->terms[j->fused].in, runs.b = j->packed_step[j->fused] * pitch;
+    }
+    tn_gemm_tile *sum = j->loops->tiles[(high - low - 1) * j->loops->nv + width / j->loops->vl - 1];
+    const char *packed = panel_start(j, panel) + k * pitch;
+    for (int64_t f = first; f < last; f += steps) {
+        runs.n = least(steps, last - f);
+        for (int64_t q = s->begin[j->term]; q < s->end[j->term]; q += block) {
+            sum(least(block, s->end[j->term] - q), j->in + in + f * runs.a + q * j->run.in,
+                j->row.in, j->run.in, packed + f * runs.b + q * pitch, pitch, tile + low * pitch,
+                pitch, *started ? TN_TILE_ADD : TN_TILE_STORE, &runs);
+            *started = true;
+        }
+    }
+}
+
 /* Adds the products of all terms of the segment to `tile`. */
 static void sum_segment(const job *j, const segment *s, int64_t panel, char *tile)
 {
     const tn_conv_part *p = j->p;
-    const tn_gemm_loops *loops = j->loops;
-    int64_t width = panel_width(j, panel), pitch = width * p->e, v = width / loops->vl;
-    int64_t block = tn_gemm_k_block(p->kind, j->run.size), at[TN_CONV_MAX_LOOPS];
-    const char *packed = panel_start(j, panel);
+    int64_t pitch = panel_width(j, panel) * p->e, at[TN_CONV_MAX_LOOPS];
     bool started = false;
     memcpy(at, s->begin, sizeof(int64_t) * (size_t)p->n_terms);
-    for (;;) {
-        int64_t low = 0, high = s->rows, in = s->in + s->first * j->row.in, k = 0;
+    do {
+        int64_t low = 0, high = s->rows;
         if (j->row_edge_term >= 0) row_range(j, s, at[j->row_edge_term], &low, &high);
-        for (int t = 0; t < p->n_terms; t++)
-            if (t != j->term) in += at[t] * p->terms[t].in, k += at[t] * j->packed_step[t];
-        if (low < high) {
-            if (!started && high - low < s->rows) {
-                memset(tile, 0, (size_t)(s->rows * pitch));
-                started = true;
-            }
-            tn_gemm_tile *sum = loops->tiles[(high - low - 1) * loops->nv + v - 1];
-            for (int64_t q = s->begin[j->term]; q < s->end[j->term]; q += block) {
-                sum(least(block, s->end[j->term] - q), j->in + in + low * j->row.in + q * j->run.in,
-                    j->row.in, j->run.in, packed + (k + q) * pitch, pitch, tile + low * pitch,
-                    pitch, started ? TN_TILE_ADD : TN_TILE_STORE);
-                started = true;
-            }
+        if (low >= high) continue;
+        if (!started && high - low < s->rows) {
+            memset(tile, 0, (size_t)(s->rows * pitch));
+            started = true;
         }
-        int t = p->n_terms - 1;
-        for (; t >= 0; t--) {
-            if (t == j->term) continue;
-            if (++at[t] < s->end[t]) break;
-            at[t] = s->begin[t];
-        }
-        if (t < 0) break;
-    }
+        sum_runs(j, s, panel, at, low, high, tile, &started);
+    } while (next_terms(j, s, at));
     if (!started) memset(tile, 0, (size_t)(s->rows * pitch));
 }
 
@@ -288,12 +376,16 @@ static void prepare(job *j, const tn_conv_direct_plan *plan)
     j->store = tn_gemm_store_for(p->kind, p->c->type);
     int64_t step = j->run.size;
     for (int t = p->n_terms - 1; t >= 0; t--) {
-        if (p->terms[t].edge >= 0 && p->terms[t].edge == j->row.edge) j->row_edge_term = t;
         if (t == plan->term) continue;
+        if (p->terms[t].edge >= 0 && p->terms[t].edge == j->row.edge) j->row_edge_term = t;
         j->packed_step[t] = step;
         step *= p->terms[t].size;
     }
-    j->segments = ceil_div(j->row.size, j->loops->mr);
+    j->fused = fused_term(p, plan->row, plan->term);
+    j->shared = share_edge(p, plan->row, plan->term);
+    j->low = 0, j->high = j->row.size;
+    if (j->shared) inner_rows(p, &j->row, &j->run, &j->low, &j->high);
+    j->segments = j->low + ceil_div(j->high - j->low, j->loops->mr) + j->row.size - j->high;
     j->all_segments = tn_conv_row_count(p) / j->row.size * j->segments;
     j->n_outer_rows = 0;
     for (int r = 0; r < p->n_rows; r++)

@@ -73,9 +73,9 @@ static void tiles(const tn_gemm_plan *p, int64_t m, int64_t n, int64_t k, const 
         int64_t rows = (m - i + left - 1) / left;
         for (int64_t j = 0; j < n; j += nr) {
             int64_t v = n - j >= nr ? loops->nv : (n - j) / loops->vl;
-            loops->tiles[(rows - 1) * loops->nv + v - 1](k, a + i * a_row, a_row, a_col,
-                                                         b + j * p->e, b_row,
-                                                         c + i * c_row + j * p->e, c_row, mode);
+            loops->tiles[(rows - 1) * loops->nv + v - 1](
+                k, a + i * a_row, a_row, a_col, b + j * p->e, b_row, c + i * c_row + j * p->e,
+                c_row, mode, NULL);
         }
         i += rows;
     }

@@ -39,12 +39,18 @@ typedef enum {
     TN_TILE_CHAIN  /* C goes on being summed: the first product is added to it */
 } tn_tile_mode;
 
+/* Steps through A and B beyond one run of k products, for sums that go on elsewhere. */
+typedef struct {
+    int64_t n, a, b; /* runs, and bytes from the start of one to the start of the next */
+} tn_tile_runs;
+
 /* One tile. A is read at a + i * a_row + p * a_col, B at b + p * b_row (whole vectors), and C is at
- * c + i * c_row (whole vectors, any alignment). Complex kinds: A is interleaved; a row of B holds
- * nv vectors of real, then nv of imaginary parts; so does a row of C, and the mode must be STORE.
- */
+ * c + i * c_row (whole vectors, any alignment). `runs`: NULL for one run. Complex kinds: A is
+ * interleaved; a row of B holds nv vectors of real, then nv of imaginary parts; so does a row of C,
+ * and the mode must be STORE. */
 typedef void tn_gemm_tile(int64_t k, const char *a, int64_t a_row, int64_t a_col, const char *b,
-                          int64_t b_row, char *c, int64_t c_row, tn_tile_mode mode);
+                          int64_t b_row, char *c, int64_t c_row, tn_tile_mode mode,
+                          const tn_tile_runs *runs);
 
 /* Sums along k in 64-byte lane vectors: lanes[r][c] += A[r] * B[c] for `steps` steps of 64 bytes.
  */
