@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/conv_arrange.h"
 #include "kernels/conv_lanes.h"
 #include "kernels/conv_paths.h"
 #include "kernels/gemm_blocks.h"
@@ -65,6 +66,11 @@ static bool groups_are_parallel(const tn_conv *c)
     return c->groups > 1 && products(c) < OWN_THREAD_PRODUCTS;
 }
 
+static size_t round_up(size_t size)
+{
+    return (size + 63) / 64 * 64;
+}
+
 /* What one thread needs for one group, or for lanes. */
 static size_t part_bytes(const tn_conv *c, bool lanes)
 {
@@ -80,15 +86,19 @@ static size_t part_bytes(const tn_conv *c, bool lanes)
         else need = tn_conv_gather_workspace(&p);
         if (need > size) size = need;
     }
-    return (size + 63) / 64 * 64;
+    return round_up(size);
 }
 
 size_t tn_conv_workspace(const tn_conv *c, const tn_thread_pool *pool)
 {
     if (is_empty(c)) return 0;
-    bool lanes = tn_conv_is_lanes(c);
-    return part_bytes(c, lanes) *
-           (size_t)(lanes || groups_are_parallel(c) ? tn_thread_pool_size(pool) : 1);
+    size_t threads = (size_t)tn_thread_pool_size(pool), copy;
+    if (tn_conv_is_lanes(c)) return part_bytes(c, true) * threads;
+    tn_conv arranged;
+    size_t parts = groups_are_parallel(c) ? threads : 1;
+    if (tn_conv_arrange(c, &arranged, &copy))
+        return round_up(copy) + part_bytes(&arranged, false) * parts;
+    return part_bytes(c, false) * parts;
 }
 
 typedef struct {
@@ -201,13 +211,20 @@ void tn_conv_run(const tn_conv *c, const void *in, const void *kernel, void *out
         run_lanes(&j, pool, workspace);
         return;
     }
+    tn_conv arranged;
+    size_t copy;
+    if (workspace && tn_conv_arrange(c, &arranged, &copy)) {
+        tn_conv_arrange_run(c, &arranged, in, workspace, pool);
+        j.c = &arranged, j.in = workspace;
+        workspace = (char *)workspace + round_up(copy);
+    }
     if (!groups_are_parallel(c)) {
         for (int64_t g = 0; g < c->groups; g++) run_group(&j, g, pool, workspace);
         return;
     }
     tn_work_parts parts;
     j.parts = &parts;
-    tn_work_parts_init(&parts, workspace, part_bytes(c, false), tn_thread_pool_size(pool));
+    tn_work_parts_init(&parts, workspace, part_bytes(j.c, false), tn_thread_pool_size(pool));
     tn_gemm_kind kind = tn_gemm_kind_for(c->type, c->type, c->type);
     double cost = tn_gemm_cost_ns(kind, &tn_gemm_table_get()->kinds[kind], products(c)) + 1000;
     tn_parallel_for(pool, c->groups, cost, some_groups, &j);
