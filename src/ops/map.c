@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map: a body on corresponding elements. */
-#include <stdatomic.h>
-#include <stdlib.h>
-
 #include "base/thread_pool.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/combiner.h"
 #include "ops/infer.h"
+#include "ops/piece_memory.h"
 
 tn_status *tn_infer_map(const tn_op *op, tn_arena *a, const tn_type **out)
 {
@@ -37,6 +35,7 @@ typedef struct {
     const tn_tensor *operands;
     tn_tensor result;
     int64_t n;
+    tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
 
@@ -58,13 +57,10 @@ static tn_status *map_tiles(const job *j, int64_t begin, int64_t end, void *memo
 static void run_tiles(void *ctx, int64_t begin, int64_t end)
 {
     job *j = ctx;
-    size_t size = (j->op->n_operands * sizeof(void *) + 63) & ~(size_t)63;
-    void *memory = aligned_alloc(64, size + ((tn_body_scratch(j->body) + 63) & ~(size_t)63));
-    tn_status *s = memory ? map_tiles(j, begin, end, memory)
-                          : TN_OP_ERROR(RESOURCE_EXHAUSTED, j->op, "out of memory");
-    free(memory);
-    tn_status *none = NULL;
-    if (s && !atomic_compare_exchange_strong(&j->failure, &none, s)) tn_status_free(s);
+    void *memory = tn_piece_memory_take(&j->memory);
+    tn_keep_first(&j->failure, memory ? map_tiles(j, begin, end, memory)
+                                      : TN_OP_ERROR(RESOURCE_EXHAUSTED, j->op, "out of memory"));
+    tn_piece_memory_give(&j->memory, memory);
 }
 
 tn_status *tn_eval_map(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
@@ -79,6 +75,8 @@ tn_status *tn_eval_map(const tn_op *op, const tn_eval_context *ctx, const tn_ten
              .result = results[0],
              .n = tn_type_elements(results[0].type)};
     if (!j.captures) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    tn_piece_memory_begin(&j.memory, ctx->scratch,
+                          op->n_operands * sizeof(void *) + 64 + tn_body_scratch(j.body));
     tn_parallel_for(ctx->pool, (j.n + TN_BODY_TILE - 1) / TN_BODY_TILE, 2.0 * TN_BODY_TILE,
                     run_tiles, &j);
     return atomic_load(&j.failure);

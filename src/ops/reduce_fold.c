@@ -7,6 +7,7 @@
 #include "base/thread_pool.h"
 #include "ops/access.h"
 #include "ops/infer.h"
+#include "ops/piece_memory.h"
 #include "ops/strided.h"
 
 tn_status *tn_check_reduction_body(const tn_op *op, tn_arena *a, uint32_t n)
@@ -47,6 +48,7 @@ typedef struct {
     method how;
     int64_t tile, tiles, share, shares;
     void **partial; /* [n]: [shares][kept.n] accumulators */
+    tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
 
@@ -72,10 +74,11 @@ static size_t work_size(const tn_combiner *c)
            align(tn_combiner_scratch(c));
 }
 
-/* False when out of memory; else free(w->acc) ends it. */
-static bool take_work(const tn_combiner *c, work *w)
+/* False when out of memory; else w->acc goes back to j->memory. */
+static bool take_work(job *j, work *w)
 {
-    char *at = aligned_alloc(64, work_size(c));
+    const tn_combiner *c = &j->r->combiner;
+    char *at = tn_piece_memory_take(&j->memory);
     if (!at) return false;
     w->acc = (void **)at;
     w->block = w->acc + c->n;
@@ -311,24 +314,18 @@ static tn_status *fold_piece(const job *j, work *w, int64_t tile, int64_t share)
 
 /* --- pieces --- */
 
-static void fail(job *j, tn_status *s)
-{
-    tn_status *none = NULL;
-    if (!atomic_compare_exchange_strong(&j->failure, &none, s)) tn_status_free(s);
-}
-
 static void run_pieces(void *ctx, int64_t begin, int64_t end)
 {
     job *j = ctx;
     work w;
-    if (!take_work(&j->r->combiner, &w)) {
-        fail(j, TN_OP_ERROR(RESOURCE_EXHAUSTED, j->r->op, "out of memory"));
+    tn_status *s = NULL;
+    if (!take_work(j, &w)) {
+        tn_keep_first(&j->failure, TN_OP_ERROR(RESOURCE_EXHAUSTED, j->r->op, "out of memory"));
         return;
     }
-    tn_status *s = NULL;
     for (int64_t k = begin; k < end && !s; k++) s = fold_piece(j, &w, k % j->tiles, k / j->tiles);
-    free(w.acc);
-    if (s) fail(j, s);
+    tn_piece_memory_give(&j->memory, w.acc);
+    tn_keep_first(&j->failure, s);
 }
 
 /* Shares of the same kept elements, in order, then the initial values from the left. */
@@ -363,17 +360,17 @@ static void finish_tiles(void *ctx, int64_t begin, int64_t end)
 {
     job *j = ctx;
     work w;
-    if (!take_work(&j->r->combiner, &w)) {
-        fail(j, TN_OP_ERROR(RESOURCE_EXHAUSTED, j->r->op, "out of memory"));
+    tn_status *s = NULL;
+    if (!take_work(j, &w)) {
+        tn_keep_first(&j->failure, TN_OP_ERROR(RESOURCE_EXHAUSTED, j->r->op, "out of memory"));
         return;
     }
-    tn_status *s = NULL;
     for (int64_t k = begin; k < end && !s; k++) {
         int64_t first = k * LANES, n = j->r->kept.n - first;
         s = finish_tile(j, &w, first, n < LANES ? n : LANES);
     }
-    free(w.acc);
-    if (s) fail(j, s);
+    tn_piece_memory_give(&j->memory, w.acc);
+    tn_keep_first(&j->failure, s);
 }
 
 static void cut(job *j)
@@ -402,6 +399,7 @@ tn_status *tn_reduction_run(tn_reduction *r)
 {
     const tn_combiner *c = &r->combiner;
     job j = {.r = r};
+    tn_piece_memory_begin(&j.memory, r->ctx->scratch, work_size(c));
     if (r->reduced.n) {
         cut(&j);
         double total = (double)j.shares * (double)r->kept.n;

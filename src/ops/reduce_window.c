@@ -2,13 +2,11 @@
 /* reduce_window: folds windows of the padded operands in the order of their elements, many windows
  * side by side. Windows over a whole dimension are running totals, and large windows of bodies that
  * combine exactly are folded one dimension after the other: see scan.h. */
-#include <stdatomic.h>
-#include <stdlib.h>
-
 #include "base/thread_pool.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/pad.h"
+#include "ops/piece_memory.h"
 #include "ops/reduce_fold.h"
 #include "ops/scan.h"
 #include "ops/strided.h"
@@ -70,6 +68,7 @@ typedef struct {
     uint32_t cut;
     int64_t chunk, chunks, inner, blocks;
     lanes *whole, *last; /* [n]: of a block of `chunk`, and of the last of them */
+    tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
 
@@ -90,11 +89,15 @@ static size_t pointers(const job *j)
     return align(3 * j->n * sizeof(void *) + 2 * j->rank * sizeof(int64_t));
 }
 
-static bool take_work(const job *j, work *w)
+static size_t work_size(const job *j)
+{
+    return pointers(j) + (2 * j->n + 1) * LANES * 16 + tn_combiner_scratch(&j->combiner);
+}
+
+static bool take_work(job *j, work *w)
 {
     size_t each = LANES * 16;
-    char *at = aligned_alloc(64, pointers(j) + (2 * j->n + 1) * each +
-                                     align(tn_combiner_scratch(&j->combiner)));
+    char *at = tn_piece_memory_take(&j->memory);
     if (!at) return false;
     w->acc = (void **)at;
     w->x = w->acc + j->n;
@@ -192,12 +195,11 @@ static void fold_blocks(void *ctx, int64_t begin, int64_t end)
     tn_status *s = NULL;
     if (take_work(j, &w)) {
         for (int64_t k = begin; k < end && !s; k++) s = fold_block(j, &w, k);
-        free(w.acc);
+        tn_piece_memory_give(&j->memory, w.acc);
     } else {
         s = TN_OP_ERROR(RESOURCE_EXHAUSTED, j->op, "out of memory");
     }
-    tn_status *none = NULL;
-    if (s && !atomic_compare_exchange_strong(&j->failure, &none, s)) tn_status_free(s);
+    tn_keep_first(&j->failure, s);
 }
 
 static double window_elements(const job *j)
@@ -227,6 +229,7 @@ static tn_status *fold_windows(job *j)
         prepare_lanes(j, i, j->chunk, &j->whole[i]);
         prepare_lanes(j, i, rest, &j->last[i]);
     }
+    tn_piece_memory_begin(&j->memory, j->ctx->scratch, work_size(j));
     double each = (j->combiner.by_kernel ? 0.5 : 4) * j->n;
     tn_parallel_for(j->ctx->pool, j->blocks,
                     window_elements(j) * (10 + each * (double)(j->chunk * j->inner)), fold_blocks,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/scan.h"
 
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/thread_pool.h"
+#include "ops/piece_memory.h"
 #include "ops/strided.h"
 
 /* Lanes are the [outer, inner] places. A block of them is copied so that its lanes are contiguous
@@ -16,7 +15,7 @@ typedef struct {
     const tn_scan *s;
     int64_t outers, inners; /* lanes of a block: some of either */
     int64_t inner_blocks, blocks;
-    size_t memory;
+    tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
 
@@ -183,7 +182,7 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end)
     job *j = ctx;
     const tn_combiner *c = j->s->combiner;
     size_t held = (size_t)(j->s->n * j->outers * j->inners);
-    char *at = aligned_alloc(64, align(j->memory));
+    char *at = tn_piece_memory_take(&j->memory);
     tn_status *s = NULL;
     if (!at) s = TN_OP_ERROR(RESOURCE_EXHAUSTED, j->s->op, "out of memory");
     void *memory = at;
@@ -204,9 +203,8 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end)
         w.scratch = at;
         for (int64_t k = begin; k < end && !s; k++) s = run_block(j, &w, k);
     }
-    free(memory);
-    tn_status *none = NULL;
-    if (s && !atomic_compare_exchange_strong(&j->failure, &none, s)) tn_status_free(s);
+    tn_piece_memory_give(&j->memory, memory);
+    tn_keep_first(&j->failure, s);
 }
 
 tn_status *tn_scan_run(const tn_scan *s)
@@ -223,7 +221,8 @@ tn_status *tn_scan_run(const tn_scan *s)
     for (uint32_t i = 0; i < c->n; i++)
         bytes += held * (double)(3 * c->parts[i].acc_width + c->parts[i].from_width) + 4096;
     if (bytes > 0x1p46) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
-    j.memory = arrays(c) + (size_t)bytes + tn_combiner_scratch(c) + 64;
+    tn_piece_memory_begin(&j.memory, c->ctx->scratch,
+                          arrays(c) + (size_t)bytes + tn_combiner_scratch(c));
     double each = (c->by_kernel ? 1 : 3) + 20.0 / (double)(j.outers * j.inners);
     tn_parallel_for(c->ctx->pool, j.blocks, held * each, run_blocks, &j);
     return atomic_load(&j.failure);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scatter: windows that don't fit are skipped, updates are applied in the order of their indices.
  */
-#include <stdatomic.h>
-#include <stdlib.h>
-
 #include "base/thread_pool.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/combiner.h"
 #include "ops/infer.h"
+#include "ops/piece_memory.h"
 #include "ops/strided.h"
 #include "ops/windows.h"
 
@@ -105,6 +103,7 @@ typedef struct {
     part *parts;              /* [n] */
     int64_t size;             /* elements of a window */
     bool contiguous;          /* in both tensors */
+    tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
 
@@ -128,15 +127,15 @@ static size_t pointers_size(const job *j)
     return (3 * j->n * sizeof(void *) + 63) & ~(size_t)63;
 }
 
-static bool take_work(const job *j, work *w)
+static bool take_work(job *j, work *w)
 {
-    void *memory = aligned_alloc(64, pointers_size(j) +
-                                         ((tn_combiner_scratch(&j->combiner) + 63) & ~(size_t)63));
+    void *memory = tn_piece_memory_take(&j->memory);
+    if (!memory) return false;
     w->left = memory;
     w->right = w->left + j->n;
     w->out = (void **)(w->right + j->n);
     w->scratch = (char *)memory + pointers_size(j);
-    return memory != NULL;
+    return true;
 }
 
 /* Elements [begin, end) of a window that is contiguous in both tensors, at `to` and `from`. */
@@ -321,12 +320,11 @@ static void scatter_runs(void *ctx, int64_t begin, int64_t end)
     if (take_work(j, &w)) {
         int64_t last = end * RUN < j->size ? end * RUN : j->size;
         s = scatter(j, &w, begin * RUN, last);
-        free(w.left);
+        tn_piece_memory_give(&j->memory, w.left);
     } else {
         s = TN_OP_ERROR(RESOURCE_EXHAUSTED, j->op, "out of memory");
     }
-    tn_status *none = NULL;
-    if (s && !atomic_compare_exchange_strong(&j->failure, &none, s)) tn_status_free(s);
+    tn_keep_first(&j->failure, s);
 }
 
 /* The loops over a window, in elements of either tensor, and sizes[rank] of the input. */
@@ -443,6 +441,8 @@ tn_status *tn_eval_scatter(const tn_op *op, const tn_eval_context *ctx, const tn
     j.contiguous = is_dense(&l, l.result) && is_dense(&l, l.update);
     if (!prepare_parts(&j, &l, ctx->scratch))
         return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    tn_piece_memory_begin(&j.memory, ctx->scratch,
+                          pointers_size(&j) + tn_combiner_scratch(&j.combiner));
     if (j.contiguous && j.size > RUN) {
         tn_parallel_for(ctx->pool, (j.size + RUN - 1) / RUN, (double)j.windows.n * (5 + RUN * 0.2),
                         scatter_runs, &j);
@@ -451,6 +451,6 @@ tn_status *tn_eval_scatter(const tn_op *op, const tn_eval_context *ctx, const tn
     work w;
     if (!take_work(&j, &w)) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
     tn_status *s = j.size == 1 ? scatter_all_elements(&j, &w) : scatter(&j, &w, 0, j.size);
-    free(w.left);
+    tn_piece_memory_give(&j.memory, w.left);
     return s;
 }

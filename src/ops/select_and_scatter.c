@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* select_and_scatter: each window selects one of its elements, and its source value is added there
  * by the scatter body. Padding is never selected; a window of padding alone selects nothing. */
-#include <stdatomic.h>
-#include <stdlib.h>
-
 #include "base/thread_pool.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/combiner.h"
+#include "ops/piece_memory.h"
 #include "ops/strided.h"
 #include "ops/window_shape.h"
 
@@ -68,6 +66,7 @@ typedef struct {
     const active *dims; /* [rank] */
     int64_t windows;
     int64_t *selected; /* [windows]: element of the operand, -1 for none */
+    tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
 
@@ -85,11 +84,17 @@ static size_t align(size_t n)
     return (n + 63) & ~(size_t)63;
 }
 
-static bool take_work(const job *j, work *w)
+static size_t work_size(const job *j)
 {
     size_t rank = j->rank;
-    char *at = aligned_alloc(64, align((rank + 1) * LANES * 8) + align(rank * 8) + LANES * 64 +
-                                     align(tn_body_scratch(j->select)));
+    return align((rank + 1) * LANES * 8) + align(rank * 8) + LANES * 64 +
+           tn_body_scratch(j->select);
+}
+
+static bool take_work(job *j, work *w)
+{
+    size_t rank = j->rank;
+    char *at = tn_piece_memory_take(&j->memory);
     if (!at) return false;
     w->starts = (int64_t *)at;
     w->candidate = w->starts + rank * LANES;
@@ -179,12 +184,11 @@ static void select_pieces(void *ctx, int64_t begin, int64_t end)
             int64_t first = k * LANES, n = j->windows - first;
             s = select_lanes(j, &w, first, n < LANES ? n : LANES);
         }
-        free(w.starts);
+        tn_piece_memory_give(&j->memory, w.starts);
     } else {
         s = TN_OP_ERROR(RESOURCE_EXHAUSTED, j->op, "out of memory");
     }
-    tn_status *none = NULL;
-    if (s && !atomic_compare_exchange_strong(&j->failure, &none, s)) tn_status_free(s);
+    tn_keep_first(&j->failure, s);
 }
 
 static tn_status *select_all(job *j, const tn_tensor *source)
@@ -208,6 +212,7 @@ static tn_status *select_all(job *j, const tn_tensor *source)
         places *= (double)w[d].size;
     }
     j->dims = dims;
+    tn_piece_memory_begin(&j->memory, j->ctx->scratch, work_size(j));
     tn_parallel_for(j->ctx->pool, (j->windows + LANES - 1) / LANES, places * LANES * 10,
                     select_pieces, j);
     return atomic_load(&j->failure);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sorting by keys: every key becomes an unsigned integer of the same order, once for each element;
  * then lines are sorted by these integers, the last key first. */
-#include <stdatomic.h>
-#include <stdlib.h>
-
 #include "base/thread_pool.h"
 #include "ops/access.h"
+#include "ops/piece_memory.h"
 #include "ops/sort.h"
 #include "ops/sort_order.h"
 
@@ -100,6 +98,7 @@ typedef struct {
     void *values; /* uint32_t or, if wide, uint64_t of each element of the tensor */
     int64_t n;
     tn_kernel to_f32;
+    tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } key;
 
@@ -172,21 +171,13 @@ static tn_status *make_tiles(const key *k, int64_t begin, int64_t end, void *mem
     return NULL;
 }
 
-static void fail(_Atomic(tn_status *) *failure, tn_status *s)
-{
-    tn_status *none = NULL;
-    if (s && !atomic_compare_exchange_strong(failure, &none, s)) tn_status_free(s);
-}
-
 static void make_keys(void *ctx, int64_t begin, int64_t end)
 {
     key *k = ctx;
-    size_t size = ((k->s->n * sizeof(void *) + 63) & ~(size_t)63) + TN_BODY_TILE * 16;
-    if (k->body) size += tn_body_scratch(k->body);
-    void *memory = aligned_alloc(64, (size + 63) & ~(size_t)63);
-    fail(&k->failure, memory ? make_tiles(k, begin, end, memory)
-                             : TN_OP_ERROR(RESOURCE_EXHAUSTED, k->s->op, "out of memory"));
-    free(memory);
+    void *memory = tn_piece_memory_take(&k->memory);
+    tn_keep_first(&k->failure, memory ? make_tiles(k, begin, end, memory)
+                                      : TN_OP_ERROR(RESOURCE_EXHAUSTED, k->s->op, "out of memory"));
+    tn_piece_memory_give(&k->memory, memory);
 }
 
 /* --- lines --- */
@@ -195,6 +186,7 @@ typedef struct {
     const tn_sort *s;
     uint32_t n_keys;
     const key *keys;
+    tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
 
@@ -203,9 +195,9 @@ static void sort_lines(void *ctx, int64_t begin, int64_t end)
     job *j = ctx;
     const tn_sort *s = j->s;
     size_t n = (size_t)s->size, pairs = 2 * n * sizeof(pair_uint64_t);
-    char *memory = malloc(pairs + n * (sizeof(int64_t) + sizeof(uint32_t)));
+    char *memory = tn_piece_memory_take(&j->memory);
     if (!memory) {
-        fail(&j->failure, TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory"));
+        tn_keep_first(&j->failure, TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory"));
         return;
     }
     int64_t *offsets = (int64_t *)(memory + pairs);
@@ -221,7 +213,7 @@ static void sort_lines(void *ctx, int64_t begin, int64_t end)
         for (size_t i = 0; i < n; i++) offsets[i] = base + order[i] * s->step;
         tn_sort_place(s, line, offsets);
     }
-    free(memory);
+    tn_piece_memory_give(&j->memory, memory);
 }
 
 /* --- */
@@ -273,6 +265,9 @@ static tn_status *fill_keys(const tn_sort *s, uint32_t n_keys, const tn_sort_key
         if (!k->values) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
         if (tn_is_float(k->element))
             tn_kernel_convert(tn_cpu_isa(), k->element, TN_F32, &k->to_f32);
+        tn_piece_memory_begin(&k->memory, s->ctx->scratch,
+                              s->n * sizeof(void *) + 64 + TN_BODY_TILE * 16 +
+                                  (k->body ? tn_body_scratch(k->body) : 0));
         tn_parallel_for(s->ctx->pool, (n + TN_BODY_TILE - 1) / TN_BODY_TILE, 4.0 * TN_BODY_TILE,
                         make_keys, k);
         tn_status *failure = atomic_load(&k->failure);
@@ -298,6 +293,9 @@ tn_status *tn_sort_by_keys(const tn_sort *s, bool *done)
     tn_arena_free(c.arena);
     if (status) return status;
     job j = {.s = s, .n_keys = n_keys, .keys = keys};
+    tn_piece_memory_begin(&j.memory, s->ctx->scratch,
+                          (size_t)s->size *
+                              (2 * sizeof(pair_uint64_t) + sizeof(int64_t) + sizeof(uint32_t)));
     double cost = (double)s->size * n_keys * 20;
     tn_parallel_for(s->ctx->pool, s->lines, cost, sort_lines, &j);
     *done = true;

@@ -2,11 +2,9 @@
 /* Any comparator: merge sort, bottom up, in which many merges go forward side by side, each by one
  * comparison a turn. Where few merges are left, each is cut into pieces of equal length by
  * searching for the elements that meet there, as many searches side by side. */
-#include <stdatomic.h>
-#include <stdlib.h>
-
 #include "base/thread_pool.h"
 #include "ops/access.h"
+#include "ops/piece_memory.h"
 #include "ops/sort.h"
 
 enum {
@@ -24,11 +22,12 @@ typedef struct {
 typedef struct {
     const tn_sort *s;
     const bool *used; /* [n]: does the comparator read it? */
+    tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
 
 typedef struct {
-    const job *j;
+    job *j;
     int64_t lines;      /* of this group */
     int64_t *src, *dst; /* [lines * size]: offsets of elements in their tensors */
     merge *merges;
@@ -208,15 +207,27 @@ static int64_t lines_at_once(const tn_sort *s)
     return lines < 1 ? 1 : lines < s->lines ? lines : s->lines;
 }
 
+static size_t merges_at_once(const tn_sort *s)
+{
+    int64_t lines = lines_at_once(s);
+    return (size_t)(lines * s->size / 2 + lines + ENOUGH + 1);
+}
+
+static size_t memory_size(const tn_sort *s)
+{
+    size_t elements = (size_t)(lines_at_once(s) * s->size), n = 2 * (size_t)s->n;
+    if (elements > SIZE_MAX / 128) return SIZE_MAX / 2;
+    return align(merges_at_once(s) * sizeof(merge)) + 3 * align(BATCH * sizeof(int64_t)) +
+           align(2 * n * sizeof(void *)) + n * BATCH * 16 + align(tn_body_scratch(s->body)) +
+           2 * align(elements * sizeof(int64_t));
+}
+
 static bool take_memory(group *g)
 {
     const tn_sort *s = g->j->s;
-    size_t elements = (size_t)(lines_at_once(s) * s->size);
-    size_t most = elements / 2 + (size_t)lines_at_once(s) + ENOUGH + 1, n = 2 * (size_t)s->n;
-    size_t fixed = align(most * sizeof(merge)) + 3 * align(BATCH * sizeof(int64_t)) +
-                   align(2 * n * sizeof(void *)) + n * BATCH * 16 + align(tn_body_scratch(s->body));
-    if (elements > SIZE_MAX / 64) return false;
-    char *at = aligned_alloc(64, fixed + 2 * align(elements * sizeof(int64_t)));
+    size_t elements = (size_t)(lines_at_once(s) * s->size), n = 2 * (size_t)s->n;
+    size_t most = merges_at_once(s);
+    char *at = tn_piece_memory_take(&g->j->memory);
     if (!at) return false;
     g->merges = (merge *)at;
     at += align(most * sizeof(merge));
@@ -247,10 +258,8 @@ static void sort_groups(void *ctx, int64_t begin, int64_t end)
         g.lines = s->lines - k * each < each ? s->lines - k * each : each;
         status = sort_group(&g, k * each);
     }
-    free(g.merges);
-    tn_status *none = NULL;
-    if (status && !atomic_compare_exchange_strong(&j->failure, &none, status))
-        tn_status_free(status);
+    tn_piece_memory_give(&j->memory, g.merges);
+    tn_keep_first(&j->failure, status);
 }
 
 static void mark_used(const tn_region *r, const tn_region *inside, bool *used)
@@ -271,6 +280,7 @@ tn_status *tn_sort_by_merging(const tn_sort *s)
     memset(used, 0, s->n);
     mark_used(s->comparator, s->comparator, used);
     job j = {.s = s, .used = used};
+    tn_piece_memory_begin(&j.memory, s->ctx->scratch, memory_size(s));
     int64_t each = lines_at_once(s);
     double compares = (double)(each * s->size) * (64 - __builtin_clzll((uint64_t)s->size));
     tn_parallel_for(s->ctx->pool, (s->lines + each - 1) / each, compares * 10, sort_groups, &j);

@@ -203,8 +203,14 @@ static void move_to(tn_strided *s, uint32_t from, uint32_t to)
 
 void tn_strided_prepare(const tn_strided *nest, size_t width, tn_strided_plan *p)
 {
-    p->nest = *nest;
     tn_strided *s = &p->nest;
+    s->rank = nest->rank;
+    s->empty = nest->empty;
+    for (uint32_t i = 0; i < nest->rank; i++) {
+        s->dims[i] = nest->dims[i];
+        s->dst[i] = nest->dst[i];
+        s->src[i] = nest->src[i];
+    }
     /* A short contiguous run inside other loops is one wider element. */
     while (s->rank > 1) {
         uint32_t k = s->rank - 1;
