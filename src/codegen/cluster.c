@@ -96,12 +96,16 @@ void tn_cluster_begin(const tn_function *f, bool fuse, tn_arena *a, tn_cluster_c
 
 #define NOWHERE (-1)
 
-/* The group that makes `v`, NOWHERE if it is there from the start. */
+/* The group that makes what is read for `v`, NOWHERE if it is there from the start. A tile program
+ * reads through one map; a map behind it is read from memory, which a group of its own fills. */
 static int64_t group_of(const tn_groups *f, const tn_value *v)
 {
     v = tn_cluster_source(v);
-    while (tn_is_mapped(f->c, v) && v->op->n_operands) v = tn_cluster_source(v->op->operands[0]);
-    if (tn_is_mapped(f->c, v) || tn_constant_of(v)) return NOWHERE;
+    if (tn_is_mapped(f->c, v)) {
+        if (!v->op->n_operands) return NOWHERE;
+        v = tn_cluster_source(v->op->operands[0]);
+    }
+    if (tn_constant_of(v)) return NOWHERE;
     if (!v->op || v->op->region != f->region || v->op->mark < f->first) return NOWHERE;
     return (int64_t)v->op->mark - f->first;
 }

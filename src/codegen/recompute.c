@@ -60,8 +60,13 @@ static bool is_cheap(const search *s, const tn_value *v)
 static bool is_there(const search *s, const tn_value *v)
 {
     if (tn_constant_of(v)) return true;
-    if (tn_is_mapped(s->f->c, v))
-        return !v->op->n_operands || is_there(s, tn_cluster_source(v->op->operands[0]));
+    if (tn_is_mapped(s->f->c, v)) {
+        if (!v->op->n_operands) return true;
+        v = tn_cluster_source(v->op->operands[0]);
+        /* A map behind a map is read from memory. */
+        if (tn_is_mapped(s->f->c, v)) return !is_local(s, v) || v->op->mark < s->f->first + s->at;
+        return is_there(s, v);
+    }
     if (is_local(s, v) && v->op->mark == s->f->first + s->at) return true;
     return s->held[v->id] == s->at + 1 || s->last_use[v->id] > s->at;
 }

@@ -16,7 +16,7 @@ static size_t find(const tn_intern *in, uint8_t dialect, const void *data, size_
     for (; in->slots[i]; i = (i + 1) & (in->capacity - 1)) {
         size_t k = in->slots[i] - 1;
         if (in->dialects[k] == dialect && in->entries[k].size == size &&
-            !memcmp(in->entries[k].data, data, size))
+            (!size || !memcmp(in->entries[k].data, data, size)))
             break;
     }
     return i;
