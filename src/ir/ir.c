@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ir/ir.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,16 +68,6 @@ void tn_region_init(tn_module *m, tn_region *r, tn_function *f, tn_op *parent, u
     *r = (tn_region){.function = f, .parent = parent, .n_args = n_args};
     r->args = TN_NEW_ARRAY(m->arena, tn_value, n_args);
     for (uint32_t i = 0; i < n_args; i++) r->args[i] = (tn_value){.region = r, .index = i};
-}
-
-tn_value *tn_region_add_arg(tn_module *m, tn_region *r, const tn_type *type)
-{
-    /* Values are referred to by address: existing arguments must not move, so the new one stands
-     * alone. */
-    assert(r->n_args == 0 && "arguments are added by tn_region_init");
-    tn_region_init(m, r, r->function, r->parent, 1);
-    r->args[0].type = type;
-    return &r->args[0];
 }
 
 tn_op *tn_op_new(tn_module *m, tn_op_kind kind, uint32_t n_operands, uint32_t n_results,

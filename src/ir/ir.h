@@ -220,7 +220,6 @@ void tn_op_set_attr(tn_module *m, tn_op *op, tn_attr_name name,
 void tn_op_append(tn_region *r, tn_op *op);
 void tn_op_insert_before(tn_op *where, tn_op *op);
 void tn_op_remove(tn_op *op); /* unlinks it; the memory stays in the arena */
-tn_value *tn_region_add_arg(tn_module *m, tn_region *r, const tn_type *type);
 /* A region with n arguments of no type yet. */
 void tn_region_init(tn_module *m, tn_region *r, tn_function *f, tn_op *parent, uint32_t n_args);
 void tn_value_replace(tn_value *old, tn_value *by);
@@ -229,12 +228,12 @@ static inline tn_value *tn_value_resolve(tn_value *v)
     while (v->forward) v = v->forward;
     return v;
 }
-/* A copy of `op` with its regions; `map` gives for an old value its new one (NULL: keep the old),
- * and is told the new values by being asked to `bind` them. */
 typedef struct tn_value_map tn_value_map; /* a hash from value to value in the arena */
 tn_value_map *tn_value_map_new(tn_arena *a, size_t expected);
 void tn_value_map_set(tn_value_map *m, const tn_value *from, tn_value *to);
 tn_value *tn_value_map_get(const tn_value_map *m, const tn_value *from); /* NULL when absent */
+/* A copy of `op` with its regions: operands that `map` knows become what it gives, the others stay.
+ * Results and region arguments are added to `map`. */
 tn_op *tn_op_clone(tn_module *m, const tn_op *op,
                    tn_value_map *map); /* detached; results are bound in map */
 
