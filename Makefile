@@ -7,6 +7,7 @@
 #   make test           all tests; the last line counts them
 #   make cases DIR=...  StableHLO cases with known answers, through the C API (PLUGIN=... takes another plugin)
 #   make wheel          dist/tenon_pjrt-*.whl with the library inside
+#   make fuzz-values    random programs, compiled beside interpreted, until one differs (SEED=..., SECONDS=3600)
 #   make sanitize tsan  the C tests under ASan + UBSan, and under TSan
 #   make check-includes format-check format
 BUILD ?= build
@@ -15,12 +16,15 @@ KINDS ?= checks tools unit clients jax sim cases programs
 DIR ?= ../shared/stablehlo
 PLUGIN ?= $(BUILD)/libtenon_pjrt.so
 
+SEED ?= $(shell date +%s)000
+SECONDS ?= 3600
+
 PY := $(BUILD)/venv/bin/python
 SOURCES = $(shell git ls-files '*.c' '*.h')
 export BUILD PYTHON
 MAKEFLAGS += --no-print-directory
 
-.PHONY: build venv demo test cases wheel sanitize tsan check-includes format-check format clean
+.PHONY: build venv demo test cases fuzz-values wheel sanitize tsan check-includes format-check format clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -42,6 +46,9 @@ test: build venv
 
 cases: build
 	@$(BUILD)/host/tenon-cases $(PLUGIN) $(DIR)
+
+fuzz-values: build
+	@$(BUILD)/test/values/fuzz-values --seed $(SEED) --seconds $(SECONDS) --forms
 
 wheel: build venv
 	@tools/wheel.sh $(BUILD)

@@ -173,6 +173,7 @@ tn_status *tn_interpret_op(const tn_op *op, const tn_eval_context *ctx,
     tn_scratch scratch = {0};
     tn_eval_context own = *ctx;
     own.scratch = &scratch;
+    own.observer = NULL;
     tn_status *s;
     if (!op->n_regions) {
         s = tn_op_behaviours[op->kind].eval(op, &own, operands, results);
@@ -254,6 +255,7 @@ static tn_status *step(const tn_op *op, const tn_eval_context *ctx, frame *f)
         s = allocate(f, results[i].type, &results[i].data);
     }
     if (!s) s = run_op(op, ctx, f, tensors, results);
+    if (!s && ctx->observer) ctx->observer->op_done(ctx->observer, op, tensors, results);
     for (uint32_t i = 0; i < op->n_results && !s; i++)
         s = define(f, &op->results[i], results[i].data);
     free(tensors);

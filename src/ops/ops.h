@@ -26,6 +26,13 @@ void tn_scratch_release(tn_scratch *s); /* frees it */
 /* Frees it unless it holds no more than `bytes`. */
 void tn_scratch_trim(tn_scratch *s, size_t bytes);
 
+/* Is told of each op that the interpreter has run, those of loops and branches included, bodies of
+ * reductions and the like not. */
+typedef struct tn_eval_observer {
+    void (*op_done)(const struct tn_eval_observer *self, const tn_op *op, const tn_tensor *operands,
+                    const tn_tensor *results);
+} tn_eval_observer;
+
 /* What an evaluator may use besides its operands. */
 typedef struct tn_eval_context {
     struct tn_thread_pool *pool; /* NULL: run on the caller alone */
@@ -33,6 +40,7 @@ typedef struct tn_eval_context {
     uint32_t replica_id, partition_id;
     const tn_body *const *bodies; /* one for each region of the op, compiled beforehand */
     const struct tn_custom_call_context *custom_calls; /* what only custom calls use; may be NULL */
+    const tn_eval_observer *observer; /* of the interpreter; NULL: nobody */
 } tn_eval_context;
 
 /* Checks `op` against the specification and gives its result types in out[n_results]. Where the
