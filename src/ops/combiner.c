@@ -57,6 +57,7 @@ tn_status *tn_combiner_prepare(const tn_op *op, const tn_eval_context *ctx, uint
                                tn_element_type_text(p->from), tn_element_type_text(p->to));
     }
     if (kind) c->by_kernel = tn_kernel_elementwise(isa, kind, c->parts[0].acc, &c->kernel);
+    if (c->by_kernel) c->kernel_op = kind;
     if (c->by_kernel || c->parts[0].acc == c->parts[0].to) return NULL;
     return TN_OP_ERROR(UNIMPLEMENTED, op, "reductions of %s are not supported",
                        tn_element_type_text(c->parts[0].to));

@@ -24,6 +24,7 @@ typedef struct {
     const void **captures;
     uint32_t n; /* operands, accumulators and results */
     bool by_kernel;
+    tn_op_kind kernel_op; /* what the kernel computes; TN_OP_INVALID without one */
     tn_kernel kernel;
     tn_combiner_part *parts;
 } tn_combiner;

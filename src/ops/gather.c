@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gather, dynamic_gather, torch_index_select. */
+#include "base/thread_pool.h"
+#include "kernels/indexed.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/infer.h"
@@ -67,10 +69,46 @@ typedef struct {
     const tn_strided_plan *window;
     const char *src;
     char *dst;
+    tn_indexed_fn *indexed; /* for contiguous windows, by one index each */
+    int64_t size;           /* elements of such a window */
 } job;
 
 #define COPY_ELEMENTS(T)                                                                           \
     for (int64_t i = 0; i < n; i++) *(T *)(j->dst + to[i]) = *(const T *)(j->src + from[i])
+
+static void gather_indexed(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    const tn_windows *w = j->windows;
+    tn_window_loop inner = tn_windows_innermost(w);
+    while (begin < end) {
+        tn_window_run at = tn_windows_run(w, begin, end);
+        tn_indexed_run r = {.indices = (const char *)w->indices +
+                                       at.index * (w->index_type == TN_I64 ? 8 : 4),
+                            .index_step = inner.index,
+                            .n = at.n,
+                            .end = w->components[0].limit + 1,
+                            .step = w->components[0].step,
+                            .operand_step = inner.operand,
+                            .other_step = inner.other,
+                            .size = j->size,
+                            .operand = (char *)j->src + at.operand,
+                            .other = j->dst + at.other};
+        j->indexed(&r);
+        begin += at.n;
+    }
+}
+
+/* Finds the loop for windows that are contiguous on both sides. */
+static void find_indexed(job *j)
+{
+    const tn_strided *n = &j->window->nest;
+    int64_t w = (int64_t)j->window->width;
+    if (n->rank > 1 || !tn_windows_are_indexed(j->windows)) return;
+    if (n->rank && (n->dst[0] != w || n->src[0] != w)) return;
+    j->size = n->rank ? n->dims[0] : 1;
+    j->indexed = tn_indexed_gather(tn_cpu_isa(), j->windows->index_type, j->window->width);
+}
 
 static void gather_piece(void *ctx, int64_t begin, int64_t end)
 {
@@ -153,8 +191,10 @@ tn_status *tn_eval_gather(const tn_op *op, const tn_eval_context *ctx, const tn_
     tn_strided_plan window;
     tn_strided_prepare(&nest, (size_t)tn_width(from), &window);
     job j = {&windows, &window, operands[0].data, results[0].data};
+    find_indexed(&j);
     double bytes = (double)tn_type_bytes(to) / (double)windows.n;
-    tn_parallel_for(ctx->pool, windows.n, 3 + bytes * 0.2, gather_piece, &j);
+    tn_parallel_for(ctx->pool, windows.n, (j.indexed ? 1 : 3) + bytes * 0.2,
+                    j.indexed ? gather_indexed : gather_piece, &j);
     return NULL;
 }
 

@@ -2,6 +2,7 @@
 /* scatter: windows that don't fit are skipped, updates are applied in the order of their indices.
  */
 #include "base/thread_pool.h"
+#include "kernels/indexed.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/combiner.h"
@@ -103,6 +104,8 @@ typedef struct {
     part *parts;              /* [n] */
     int64_t size;             /* elements of a window */
     bool contiguous;          /* in both tensors */
+    tn_indexed_fn *indexed;   /* for contiguous windows, by one index each */
+    int64_t n_parts;          /* of the operand, each done by itself */
     tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
@@ -309,6 +312,50 @@ static tn_status *scatter_all_elements(const job *j, work *w)
     return NULL;
 }
 
+/* --- by loops of indexed.h --- */
+
+/* Elements of parts [begin, end) of the operand, along the dimension of the index. Within a part
+ * updates are applied in order, and no window reaches into another part. */
+static void scatter_indexed(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    const tn_windows *w = &j->windows;
+    int64_t dims = w->components[0].limit + 1, width = (int64_t)j->combiner.parts[0].to_width;
+    tn_window_loop inner = tn_windows_innermost(w);
+    for (int64_t at = 0; at < w->n;) {
+        tn_window_run first = tn_windows_run(w, at, w->n);
+        tn_indexed_run r = {.indices = (const char *)w->indices +
+                                       first.index * (w->index_type == TN_I64 ? 8 : 4),
+                            .index_step = inner.index,
+                            .n = first.n,
+                            .first = dims / j->n_parts * begin,
+                            .end = end == j->n_parts ? dims : dims / j->n_parts * end,
+                            .step = w->components[0].step * width,
+                            .operand_step = inner.operand * width,
+                            .other_step = inner.other * width,
+                            .size = j->size,
+                            .is_part = end - begin < j->n_parts,
+                            .operand = (char *)j->results[0].data + first.operand * width,
+                            .other = (char *)j->updates[0].data + first.other * width};
+        j->indexed(&r);
+        at += first.n;
+    }
+}
+
+/* Finds the loop. `whole`: windows are of size 1 in the dimension of the index. */
+static void find_indexed(job *j, bool whole, int threads)
+{
+    const tn_combiner_part *p = &j->combiner.parts[0];
+    j->n_parts = 1;
+    if (j->n != 1 || !j->contiguous || p->from != p->acc || p->acc != p->to) return;
+    if (!tn_windows_are_indexed(&j->windows) || (!j->overwrites && !j->combiner.by_kernel)) return;
+    j->indexed = tn_indexed_scatter(tn_cpu_isa(), j->windows.index_type,
+                                    j->overwrites ? TN_OP_INVALID : j->combiner.kernel_op, p->to);
+    int64_t dims = j->windows.components[0].limit + 1;
+    if (!whole || j->windows.n < 8192 || dims < 64) return;
+    j->n_parts = threads < dims / 16 ? threads : dims / 16;
+}
+
 /* Cuts contiguous windows, so that each thread keeps to places of its own. */
 enum { RUN = 256 };
 
@@ -447,6 +494,13 @@ tn_status *tn_eval_scatter(const tn_op *op, const tn_eval_context *ctx, const tn
         tn_parallel_for(ctx->pool, (j.size + RUN - 1) / RUN, (double)j.windows.n * (5 + RUN * 0.2),
                         scatter_runs, &j);
         return atomic_load(&j.failure);
+    }
+    bool whole = d.index_map.n == 1 && sizes[d.index_map.v[0]] == 1;
+    find_indexed(&j, whole, tn_thread_pool_size(ctx->pool));
+    if (j.indexed) {
+        double each = 0.5 + (1 + 0.2 * (double)j.size) / (double)j.n_parts;
+        tn_parallel_for(ctx->pool, j.n_parts, (double)j.windows.n * each, scatter_indexed, &j);
+        return NULL;
     }
     work w;
     if (!take_work(&j, &w)) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");

@@ -100,6 +100,24 @@ tn_status *tn_check_window_dims(const tn_op *op, const tn_type *operand, const t
     return NULL;
 }
 
+/* Loops that are one loop become one, and those of one iteration none. */
+static void merge_loops(tn_windows *w)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < w->n_loops; k++) {
+        tn_window_loop l = w->loops[k], *before = n ? &w->loops[n - 1] : NULL;
+        if (l.dim == 1) continue;
+        if (before && before->index == l.index * l.dim && before->other == l.other * l.dim &&
+            before->operand == l.operand * l.dim) {
+            l.dim *= before->dim;
+            *before = l;
+        } else {
+            w->loops[n++] = l;
+        }
+    }
+    w->n_loops = n;
+}
+
 tn_status *tn_windows_prepare(const tn_op *op, const tn_window_dims *d, const tn_tensor *indices,
                               const tn_type *operand, const tn_type *other, const int64_t *sizes,
                               tn_scratch *scratch, tn_windows *w)
@@ -138,7 +156,36 @@ tn_status *tn_windows_prepare(const tn_op *op, const tn_window_dims *d, const tn
         w->components[w->n_components++] = (tn_window_component){
             tn_stride(operand, dim), operand->dims[dim] - sizes[dim], i * step};
     }
+    merge_loops(w);
     return NULL;
+}
+
+tn_window_loop tn_windows_innermost(const tn_windows *w)
+{
+    return w->n_loops ? w->loops[w->n_loops - 1] : (tn_window_loop){.dim = 1};
+}
+
+bool tn_windows_are_indexed(const tn_windows *w)
+{
+    int64_t dim = tn_windows_innermost(w).dim;
+    return w->n_components == 1 && (dim >= 8 || dim == w->n);
+}
+
+tn_window_run tn_windows_run(const tn_windows *w, int64_t begin, int64_t end)
+{
+    tn_window_run r = {.index = w->components[0].index};
+    int64_t dim = tn_windows_innermost(w).dim, rest = begin;
+    r.n = dim - begin % dim;
+    if (r.n > end - begin) r.n = end - begin;
+    for (uint32_t k = w->n_loops; k--;) {
+        const tn_window_loop *l = &w->loops[k];
+        int64_t p = rest % l->dim;
+        rest /= l->dim;
+        r.index += p * l->index;
+        r.operand += p * l->operand;
+        r.other += p * l->other;
+    }
+    return r;
 }
 
 /* Adds one component of n index vectors to their offsets. */

@@ -68,6 +68,18 @@ tn_status *tn_windows_prepare(const tn_op *op, const tn_window_dims *d, const tn
                               const tn_type *operand, const tn_type *other, const int64_t *sizes,
                               tn_scratch *scratch, tn_windows *out) TN_MUST_USE;
 
+/* Windows [begin, end) as runs along the innermost loop: the first element of its index vector (in
+ * elements), its place in the operand before the index vector is added, and in the other tensor. */
+typedef struct {
+    int64_t n, index, operand, other;
+} tn_window_run;
+/* The first of these runs. Where n_loops is 0 there is one window. */
+tn_window_run tn_windows_run(const tn_windows *w, int64_t begin, int64_t end);
+/* The innermost loop. */
+tn_window_loop tn_windows_innermost(const tn_windows *w);
+/* Are runs long enough, and indices such, that loops of indexed.h pay? */
+bool tn_windows_are_indexed(const tn_windows *w);
+
 #define TN_WINDOWS_AT_ONCE 256
 /* Offsets in bytes of windows [begin, begin + n), n <= TN_WINDOWS_AT_ONCE, in the operand (-1 for
  * those to skip) and in the other tensor. */

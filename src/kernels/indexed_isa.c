@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled once for each instruction set. */
+#include <string.h>
+
+#include "kernels/elementwise_types.h"
+#include "kernels/indexed.h"
+#include "kernels/isa.h"
+
+#if defined __AVX512F__
+#include <immintrin.h>
+#endif
+
+typedef unsigned __int128 wide __attribute__((aligned(8)));
+
+/* X(suffix, NAME, T): the types of indices that loops are made for. */
+#define INDEX_TYPES(X)                                                                             \
+    X(i32, I32, int32_t)                                                                           \
+    X(u32, U32, uint32_t)                                                                          \
+    X(i64, I64, int64_t)
+/* X(W, T): elements by their width. */
+#define WIDTHS(X)                                                                                  \
+    X(1, uint8_t)                                                                                  \
+    X(2, uint16_t)                                                                                 \
+    X(4, uint32_t)                                                                                 \
+    X(8, uint64_t)                                                                                 \
+    X(16, wide)
+
+static inline int64_t move_inside(int64_t v, const tn_indexed_run *r)
+{
+    int64_t last = r->end - 1;
+    v = v < r->first ? r->first : v;
+    return v > last ? last : v;
+}
+
+/* --- gather --- */
+
+#if defined __AVX512F__
+/* Sixteen at a time, elements next to each other by indices next to each other; how many. */
+static int64_t gather_vectors_i32_4(const tn_indexed_run *r)
+{
+    if (r->index_step != 1 || r->step != 4 || r->operand_step || r->other_step != 4) return 0;
+    int64_t i = 0, last = r->end - 1 < INT32_MAX ? r->end - 1 : INT32_MAX;
+    const __m512i low = _mm512_set1_epi32((int)r->first), high = _mm512_set1_epi32((int)last);
+    if (r->first > last) return 0;
+    for (; i + 16 <= r->n; i += 16) {
+        __m512i at = _mm512_loadu_si512((const int32_t *)r->indices + i);
+        at = _mm512_min_epi32(_mm512_max_epi32(at, low), high);
+        _mm512_storeu_si512(r->other + 4 * i, _mm512_i32gather_epi32(at, r->operand, 4));
+    }
+    return i;
+}
+static int64_t gather_vectors_i32_8(const tn_indexed_run *r)
+{
+    if (r->index_step != 1 || r->step != 8 || r->operand_step || r->other_step != 8) return 0;
+    int64_t i = 0, last = r->end - 1 < INT32_MAX ? r->end - 1 : INT32_MAX;
+    const __m256i low = _mm256_set1_epi32((int)r->first), high = _mm256_set1_epi32((int)last);
+    if (r->first > last) return 0;
+    for (; i + 8 <= r->n; i += 8) {
+        __m256i at = _mm256_loadu_si256((const void *)((const int32_t *)r->indices + i));
+        at = _mm256_min_epi32(_mm256_max_epi32(at, low), high);
+        _mm512_storeu_si512(r->other + 8 * i, _mm512_i32gather_epi64(at, r->operand, 8));
+    }
+    return i;
+}
+#define VECTORS_i32_4(r) gather_vectors_i32_4(r)
+#define VECTORS_i32_8(r) gather_vectors_i32_8(r)
+#else
+#define VECTORS_i32_4(r) 0
+#define VECTORS_i32_8(r) 0
+#endif
+#define VECTORS_i32_1(r)  0
+#define VECTORS_i32_2(r)  0
+#define VECTORS_i32_16(r) 0
+#define VECTORS_u32_1(r)  0
+#define VECTORS_u32_2(r)  0
+#define VECTORS_u32_4(r)  0
+#define VECTORS_u32_8(r)  0
+#define VECTORS_u32_16(r) 0
+#define VECTORS_i64_1(r)  0
+#define VECTORS_i64_2(r)  0
+#define VECTORS_i64_4(r)  0
+#define VECTORS_i64_8(r)  0
+#define VECTORS_i64_16(r) 0
+
+#define DEFINE_GATHER(s, I, W, T)                                                                  \
+    static void gather_##s##_##W(const tn_indexed_run *r)                                          \
+    {                                                                                              \
+        const I *indices = r->indices;                                                             \
+        if (r->size > 1) {                                                                         \
+            size_t bytes = (size_t)r->size * W;                                                    \
+            for (int64_t i = 0; i < r->n; i++) {                                                   \
+                int64_t v = move_inside((int64_t)indices[i * r->index_step], r);                   \
+                memcpy(r->other + i * r->other_step,                                               \
+                       r->operand + v * r->step + i * r->operand_step, bytes);                     \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        int64_t i = VECTORS_##s##_##W(r);                                                          \
+        if (r->index_step == 1 && !r->operand_step && r->step == W && r->other_step == W) {        \
+            const T *from = (const T *)r->operand;                                                 \
+            T *to = (T *)r->other;                                                                 \
+            for (; i < r->n; i++) to[i] = from[move_inside((int64_t)indices[i], r)];               \
+            return;                                                                                \
+        }                                                                                          \
+        for (; i < r->n; i++) {                                                                    \
+            int64_t v = move_inside((int64_t)indices[i * r->index_step], r);                       \
+            *(T *)(r->other + i * r->other_step) =                                                 \
+                *(const T *)(r->operand + v * r->step + i * r->operand_step);                      \
+        }                                                                                          \
+    }
+#define DEFINE_GATHERS(s, NAME, I)                                                                 \
+    DEFINE_GATHER(s, I, 1, uint8_t)                                                                \
+    DEFINE_GATHER(s, I, 2, uint16_t)                                                               \
+    DEFINE_GATHER(s, I, 4, uint32_t)                                                               \
+    DEFINE_GATHER(s, I, 8, uint64_t)                                                               \
+    DEFINE_GATHER(s, I, 16, wide)
+INDEX_TYPES(DEFINE_GATHERS)
+
+static tn_indexed_fn *find_gather(tn_element_type index, size_t width)
+{
+#define PICK(s, NAME, I)                                                                           \
+    case TN_##NAME:                                                                                \
+        switch (width) {                                                                           \
+        case 1: return gather_##s##_1;                                                             \
+        case 2: return gather_##s##_2;                                                             \
+        case 4: return gather_##s##_4;                                                             \
+        case 8: return gather_##s##_8;                                                             \
+        case 16: return gather_##s##_16;                                                           \
+        default: return NULL;                                                                      \
+        }
+    switch ((int)index) {
+        INDEX_TYPES(PICK)
+    default: return NULL;
+    }
+#undef PICK
+}
+
+/* --- scatter --- */
+
+#define SET(a, b) b
+
+/* Where a part of the operand is done alone, positions inside are listed before they are done: a
+ * branch on each would go wrong every other time. Of positions [at, at + n), n <= LISTED, whose
+ * index less `first` is below `span`: that difference, and where in the list of n. */
+enum { LISTED = 256 };
+#define DEFINE_LIST(s, NAME, I)                                                                    \
+    static int64_t list_##s(const I *indices, int64_t n, uint64_t first, uint64_t span,            \
+                            int64_t *place, int64_t *from)                                         \
+    {                                                                                              \
+        int64_t found = 0;                                                                         \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            uint64_t v = (uint64_t)indices[i] - first;                                             \
+            place[found] = (int64_t)v;                                                             \
+            from[found] = i;                                                                       \
+            found += v < span;                                                                     \
+        }                                                                                          \
+        return found;                                                                              \
+    }
+#if defined __AVX512F__
+static int64_t list_i32(const int32_t *indices, int64_t n, uint64_t first, uint64_t span,
+                        int64_t *place, int64_t *from)
+{
+    int64_t found = 0;
+    __m512i at = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), eight = _mm512_set1_epi64(8);
+    __m512i low = _mm512_set1_epi64((long long)first), size = _mm512_set1_epi64((long long)span);
+    for (int64_t i = 0; i < n; i += 8, at = _mm512_add_epi64(at, eight)) {
+        __mmask8 there = n - i < 8 ? (__mmask8)((1u << (n - i)) - 1) : 0xFF;
+        __m512i v = _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(there, indices + i));
+        v = _mm512_sub_epi64(v, low);
+        __mmask8 inside = _mm512_mask_cmplt_epu64_mask(there, v, size);
+        _mm512_storeu_si512(place + found, _mm512_maskz_compress_epi64(inside, v));
+        _mm512_storeu_si512(from + found, _mm512_maskz_compress_epi64(inside, at));
+        found += __builtin_popcount(inside);
+    }
+    return found;
+}
+DEFINE_LIST(u32, U32, uint32_t)
+DEFINE_LIST(i64, I64, int64_t)
+#else
+INDEX_TYPES(DEFINE_LIST)
+#endif
+
+#define DEFINE_SCATTER(name, s, I, T, COMBINE)                                                     \
+    static void name##_rows_##s(const tn_indexed_run *r)                                           \
+    {                                                                                              \
+        const I *indices = r->indices;                                                             \
+        uint64_t first = (uint64_t)r->first, span = (uint64_t)(r->end - r->first);                 \
+        for (int64_t i = 0; i < r->n; i++) {                                                       \
+            uint64_t v = (uint64_t)indices[i * r->index_step];                                     \
+            if (v - first >= span) continue;                                                       \
+            T *restrict to = (T *)(r->operand + (int64_t)v * r->step + i * r->operand_step);       \
+            const T *restrict from = (const T *)(r->other + i * r->other_step);                    \
+            for (int64_t k = 0; k < r->size; k++) to[k] = COMBINE(to[k], from[k]);                 \
+        }                                                                                          \
+    }                                                                                              \
+    /* Elements and indices next to each other. */                                                 \
+    static void name##_dense_##s(const tn_indexed_run *r)                                          \
+    {                                                                                              \
+        const I *indices = r->indices;                                                             \
+        uint64_t first = (uint64_t)r->first, span = (uint64_t)(r->end - r->first);                 \
+        T *to = (T *)r->operand + first;                                                           \
+        const T *from = (const T *)r->other;                                                       \
+        if (!r->is_part) {                                                                         \
+            for (int64_t i = 0; i < r->n; i++) {                                                   \
+                uint64_t v = (uint64_t)indices[i] - first;                                         \
+                if (v < span) to[v] = COMBINE(to[v], from[i]);                                     \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        int64_t place[LISTED + 8], at[LISTED + 8];                                                 \
+        for (int64_t i = 0; i < r->n; i += LISTED, from += LISTED) {                               \
+            int64_t n = r->n - i < LISTED ? r->n - i : LISTED;                                     \
+            n = list_##s(indices + i, n, first, span, place, at);                                  \
+            for (int64_t k = 0; k < n; k++) to[place[k]] = COMBINE(to[place[k]], from[at[k]]);     \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_##s(const tn_indexed_run *r)                                                \
+    {                                                                                              \
+        int64_t w = (int64_t)sizeof(T);                                                            \
+        if (r->size == 1 && r->index_step == 1 && r->step == w && !r->operand_step &&              \
+            r->other_step == w)                                                                    \
+            name##_dense_##s(r);                                                                   \
+        else name##_rows_##s(r);                                                                   \
+    }
+
+#define DEFINE_SET(W, T)                                                                           \
+    DEFINE_SCATTER(set_##W, i32, int32_t, T, SET)                                                  \
+    DEFINE_SCATTER(set_##W, u32, uint32_t, T, SET)                                                 \
+    DEFINE_SCATTER(set_##W, i64, int64_t, T, SET)
+WIDTHS(DEFINE_SET)
+
+#define DEFINE_COMBINER(name, e, T, COMBINE)                                                       \
+    DEFINE_SCATTER(name##_##e, i32, int32_t, T, COMBINE)                                           \
+    DEFINE_SCATTER(name##_##e, u32, uint32_t, T, COMBINE)                                          \
+    DEFINE_SCATTER(name##_##e, i64, int64_t, T, COMBINE)
+
+#define GREATER(a, b)  ((a) > (b) ? (a) : (b))
+#define LESS(a, b)     ((a) < (b) ? (a) : (b))
+#define BITS_AND(a, b) ((a) & (b))
+#define BITS_OR(a, b)  ((a) | (b))
+#define BITS_XOR(a, b) ((a) ^ (b))
+#define SUM(a, b)      ((a) + (b))
+#define PRODUCT(a, b)  ((a) * (b))
+
+/* Sums of signed integers wrap as those of unsigned ones do, and so have their bits. */
+#define DEFINE_UNSIGNED(e, T, P)                                                                   \
+    DEFINE_COMBINER(add, e, T, (T)SUM)                                                             \
+    DEFINE_COMBINER(multiply, e, T, (T)P)                                                          \
+    DEFINE_COMBINER(maximum, e, T, GREATER)                                                        \
+    DEFINE_COMBINER(minimum, e, T, LESS)                                                           \
+    DEFINE_COMBINER(and, e, T, BITS_AND)                                                           \
+    DEFINE_COMBINER(or, e, T, BITS_OR)                                                             \
+    DEFINE_COMBINER(xor, e, T, BITS_XOR)
+#define PRODUCT_16(a, b) ((uint32_t)(a) * (b))
+DEFINE_UNSIGNED(u8, uint8_t, PRODUCT)
+DEFINE_UNSIGNED(u16, uint16_t, PRODUCT_16)
+DEFINE_UNSIGNED(u32, uint32_t, PRODUCT)
+DEFINE_UNSIGNED(u64, uint64_t, PRODUCT)
+
+#define DEFINE_SIGNED(e, T)                                                                        \
+    DEFINE_COMBINER(maximum, e, T, GREATER)                                                        \
+    DEFINE_COMBINER(minimum, e, T, LESS)
+DEFINE_SIGNED(i8, int8_t)
+DEFINE_SIGNED(i16, int16_t)
+DEFINE_SIGNED(i32, int32_t)
+DEFINE_SIGNED(i64, int64_t)
+
+#define DEFINE_REAL(e, T)                                                                          \
+    DEFINE_COMBINER(add, e, T, SUM)                                                                \
+    DEFINE_COMBINER(multiply, e, T, PRODUCT)                                                       \
+    DEFINE_COMBINER(maximum, e, T, tn_max_##e)                                                     \
+    DEFINE_COMBINER(minimum, e, T, tn_min_##e)
+DEFINE_REAL(f32, float)
+DEFINE_REAL(f64, double)
+DEFINE_COMBINER(add, c64, float _Complex, SUM)
+DEFINE_COMBINER(add, c128, double _Complex, SUM)
+
+#define PICK(loop) return index == TN_I32 ? loop##_i32 : index == TN_U32 ? loop##_u32 : loop##_i64
+
+static tn_indexed_fn *find_set(tn_element_type index, size_t width)
+{
+    switch (width) {
+    case 1: PICK(set_1);
+    case 2: PICK(set_2);
+    case 4: PICK(set_4);
+    case 8: PICK(set_8);
+    case 16: PICK(set_16);
+    default: return NULL;
+    }
+}
+
+#define PICK_REAL(e)                                                                               \
+    switch ((int)op) {                                                                             \
+    case TN_OP_add: PICK(add_##e);                                                                 \
+    case TN_OP_multiply: PICK(multiply_##e);                                                       \
+    case TN_OP_maximum: PICK(maximum_##e);                                                         \
+    case TN_OP_minimum: PICK(minimum_##e);                                                         \
+    default: return NULL;                                                                          \
+    }
+/* e, and the unsigned type u of its size. */
+#define PICK_INTEGER(e, u)                                                                         \
+    switch ((int)op) {                                                                             \
+    case TN_OP_add: PICK(add_##u);                                                                 \
+    case TN_OP_multiply: PICK(multiply_##u);                                                       \
+    case TN_OP_maximum: PICK(maximum_##e);                                                         \
+    case TN_OP_minimum: PICK(minimum_##e);                                                         \
+    case TN_OP_and: PICK(and_##u);                                                                 \
+    case TN_OP_or: PICK(or_##u);                                                                   \
+    case TN_OP_xor: PICK(xor_##u);                                                                 \
+    default: return NULL;                                                                          \
+    }
+
+static tn_indexed_fn *find_combiner(tn_element_type index, tn_op_kind op, tn_element_type e)
+{
+    switch ((int)e) {
+    case TN_I1:
+        switch ((int)op) {
+        case TN_OP_add:
+        case TN_OP_maximum:
+        case TN_OP_or: PICK(or_u8);
+        case TN_OP_multiply:
+        case TN_OP_minimum:
+        case TN_OP_and: PICK(and_u8);
+        case TN_OP_xor: PICK(xor_u8);
+        default: return NULL;
+        }
+    case TN_I8: PICK_INTEGER(i8, u8);
+    case TN_I16: PICK_INTEGER(i16, u16);
+    case TN_I32: PICK_INTEGER(i32, u32);
+    case TN_I64: PICK_INTEGER(i64, u64);
+    case TN_U8: PICK_INTEGER(u8, u8);
+    case TN_U16: PICK_INTEGER(u16, u16);
+    case TN_U32: PICK_INTEGER(u32, u32);
+    case TN_U64: PICK_INTEGER(u64, u64);
+    case TN_F32: PICK_REAL(f32);
+    case TN_F64: PICK_REAL(f64);
+    case TN_C64:
+        if (op == TN_OP_add) PICK(add_c64);
+        return NULL;
+    case TN_C128:
+        if (op == TN_OP_add) PICK(add_c128);
+        return NULL;
+    default: return NULL;
+    }
+}
+
+static tn_indexed_fn *find_scatter(tn_element_type index, tn_op_kind op, tn_element_type e)
+{
+    if (index != TN_I32 && index != TN_U32 && index != TN_I64) return NULL;
+    if (op == TN_OP_INVALID) return find_set(index, tn_element_type_bytes(e));
+    return find_combiner(index, op, e);
+}
+
+const tn_indexed_build TN_ISA_NAME(tn_indexed_build) = {find_gather, find_scatter};
