@@ -32,6 +32,7 @@ typedef struct {
     size_t temp_bytes;     /* memory a run needs besides parameters and results; aligned to 64 */
     size_t constant_bytes; /* held by the executable */
     size_t code_bytes;     /* what steps and constants take */
+    bool meets;            /* its devices meet each other in the run: tn_run.meeting */
     double flops, bytes_accessed; /* static estimates; loops count once */
     uint64_t cost_ns; /* rough time of one run; UINT64_MAX when a loop's trip count is unknown */
     char fingerprint[33]; /* 32 hex digits: equal programs and options give equal ones */
@@ -57,6 +58,8 @@ typedef struct {
     void *temp;           /* temp_bytes, aligned to 64 */
     uint32_t replica_id, partition_id;
     const struct tn_custom_call_context *custom_calls;
+    const struct tn_host_channels *host_channels; /* what the caller serves; NULL: none */
+    struct tn_meeting *meeting; /* of a run on several devices (ops/meeting.h); else NULL */
 } tn_run;
 tn_status *tn_executable_run(const tn_executable *e, const tn_run *run) TN_MUST_USE;
 

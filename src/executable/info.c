@@ -70,6 +70,17 @@ static const tn_attr *either(const tn_attr *a, const tn_attr *b)
     return a ? a : b;
 }
 
+static bool meets(const tn_region *r)
+{
+    for (const tn_op *op = r->first; op; op = op->next) {
+        if (tn_op_has_trait(op, TN_TRAIT_COLLECTIVE)) return true;
+        if (op->kind == TN_OP_send || op->kind == TN_OP_recv) return true;
+        for (uint32_t i = 0; i < op->n_regions; i++)
+            if (meets(&op->regions[i])) return true;
+    }
+    return false;
+}
+
 void tn_describe(const tn_module *m, const int32_t *aliases, tn_arena *a, tn_executable_info *info)
 {
     const tn_function *f = m->main;
@@ -97,6 +108,7 @@ void tn_describe(const tn_module *m, const int32_t *aliases, tn_arena *a, tn_exe
     info->name = m->name;
     info->num_replicas = m->num_replicas;
     info->num_partitions = m->num_partitions;
+    info->meets = meets(&f->body);
     info->n_params = n_params;
     info->n_results = n_results;
     info->params = params;

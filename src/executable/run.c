@@ -97,7 +97,9 @@ tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
                          .scratch = &scratch,
                          .replica_id = run->replica_id,
                          .partition_id = run->partition_id,
-                         .custom_calls = run->custom_calls}};
+                         .custom_calls = run->custom_calls,
+                         .host_channels = run->host_channels,
+                         .meeting = run->meeting}};
     find_bases(e, run, m.bases);
     tn_status *s = run_steps(&m);
     tn_scratch_trim(&scratch, SCRATCH_KEPT);

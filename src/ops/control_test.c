@@ -79,7 +79,8 @@ TEST(collectives_alone_are_identities)
     int32_t x[] = {1, 2, 3}, out[3];
     assert_null(tn_op_verify(op, arena));
     tn_tensor in = {x, op->operands[0]->type}, result = {out, op->results[0].type};
-    tn_eval_context ctx = {0};
+    tn_scratch scratch = {0};
+    tn_eval_context ctx = {.scratch = &scratch};
     assert_null(tn_op_behaviours[op->kind].eval(op, &ctx, &in, &result));
     EXPECT(int32_t, out, 1, 2, 3);
     set_groups(op, 1, 2, (int64_t[]){0, 0});
@@ -87,7 +88,12 @@ TEST(collectives_alone_are_identities)
     set_groups(op, 1, 2, (int64_t[]){0, 1});
     EXPECT_INVALID(op, "replica_groups names 1, but there are 1 replicas");
     module->num_replicas = 2;
-    expect_invalid(op, TN_UNIMPLEMENTED, "stablehlo.all_reduce between 2 devices");
+    assert_null(tn_op_verify(op, arena));
+    tn_status *s = tn_op_behaviours[op->kind].eval(op, &ctx, &in, &result);
+    assert_int_equal(tn_status_code(s), TN_FAILED_PRECONDITION);
+    assert_non_null(strstr(tn_status_message(s), "meets 2 devices, but runs on one alone"));
+    tn_status_free(s);
+    tn_scratch_release(&scratch);
     set_groups(op, 2, 2, (int64_t[]){0, 1});
     assert_null(tn_op_verify(op, arena));
     SET_BOOL(op, use_global_device_ids, true);

@@ -117,6 +117,7 @@ tn_status *tn_client_create(const char *driver, const tn_named_value *options, s
     c->fork_generation = tn_fork_generation();
     c->driver = found;
     c->asynchronous = o.asynchronous;
+    c->collective_timeout_ns = (uint64_t)o.collective_timeout_s * 1000000000u;
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->launch_lock, NULL);
     pthread_cond_init(&c->idle, NULL);

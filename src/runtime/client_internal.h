@@ -66,6 +66,7 @@ struct tn_client {
     tn_ref ref; /* the owner, buffers, storages, loaded executables, work in flight */
     unsigned fork_generation;
     bool asynchronous;
+    uint64_t collective_timeout_ns; /* 0: none */
     atomic_bool closed;
     tn_driver driver;
     tn_kit *kit;

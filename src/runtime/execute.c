@@ -19,6 +19,7 @@ typedef struct {
     tn_event **done;
     const bool *keep; /* [n_args] parameters not to be taken; NULL: none */
     tn_custom_calls *custom_calls;
+    tn_meeting *meeting;        /* of all devices; NULL: they don't need one */
     tn_launch_record **records; /* [n_devices] */
     tn_event **awaited;         /* [n_devices], if the call returns when all is done; else NULL */
 } call;
@@ -174,6 +175,7 @@ static tn_launch_record *new_record(const call *c, size_t d)
     r->device = device_of(c, d);
     r->launch_id = c->options->launch_id;
     r->alone = c->n_devices == 1;
+    r->part = (uint32_t)d;
     bool chosen = c->options->device != NULL;
     r->replica = chosen ? 0 : (uint32_t)c->loaded->ids[d].replica;
     r->partition = chosen ? 0 : (uint32_t)c->loaded->ids[d].partition;
@@ -296,6 +298,7 @@ static tn_status *prepare(call *c)
         for (uint32_t i = 0; i < c->loaded->program.info->n_results; i++) c->outs[d][i] = NULL;
         tn_launch_record *r = c->records[d] = new_record(c, d);
         if (!r) return TN_ERROR(RESOURCE_EXHAUSTED, "no memory for an execution");
+        if (c->meeting) r->meeting = tn_collective_retain(c->meeting);
         TN_TRY(prepare_record(c, d, r));
         if (c->custom_calls) {
             tn_ref_retain(&c->custom_calls->ref);
@@ -369,6 +372,16 @@ static tn_status *wrap_custom_calls(const tn_execute_options *o, tn_custom_calls
     return NULL;
 }
 
+static tn_status *make_meeting(call *c)
+{
+    const tn_executable_info *info = c->loaded->program.info;
+    if (!info->meets || c->n_devices < 2) return NULL;
+    bool mapped = true;
+    for (size_t d = 0; d < c->n_devices; d++) mapped = mapped && device_of(c, d)->mapped;
+    return tn_collective_create((uint32_t)c->n_devices, info->num_partitions, mapped,
+                                c->loaded->client->collective_timeout_ns, &c->meeting);
+}
+
 static tn_status *execute(call *c)
 {
     enum { FEW = 16 };
@@ -377,6 +390,7 @@ static tn_status *execute(call *c)
     TN_TRY(mark_kept(c->options, c->n_args, &keep));
     c->keep = keep;
     tn_status *s = check(c);
+    if (!s) s = make_meeting(c);
     c->records = c->n_devices <= FEW ? few : calloc(c->n_devices, sizeof(tn_launch_record *));
     if (!s && !c->records) s = TN_ERROR(RESOURCE_EXHAUSTED, "no memory for an execution");
     if (!s && !c->loaded->client->asynchronous) {
@@ -390,6 +404,7 @@ static tn_status *execute(call *c)
     }
     if (c->records != few) free(c->records);
     free(c->awaited);
+    tn_collective_release(c->meeting);
     free(keep);
     return s;
 }

@@ -4,6 +4,7 @@
 #define TN_RUNTIME_EXECUTE_INTERNAL_H
 
 #include "runtime/buffer_internal.h"
+#include "runtime/collective.h"
 #include "runtime/execute.h"
 
 /* Runs cheaper than this are done by the caller, since a thread takes about as long to wake. */
@@ -78,6 +79,12 @@ typedef struct {
 } tn_custom_calls;
 void tn_custom_calls_release(tn_custom_calls *c); /* NULL is fine */
 
+/* What the program of a part sees besides its memory: tn_launch.context. */
+typedef struct {
+    const struct tn_custom_call_context *custom_calls;
+    tn_meeting *meeting;
+} tn_launch_context;
+
 struct tn_launch_record {
     tn_task task;
     tn_completion completion;
@@ -87,12 +94,14 @@ struct tn_launch_record {
     tn_device *device;
     tn_code_object *code;
     tn_custom_calls *custom_calls;
+    tn_meeting *meeting; /* with the other parts; NULL: it needs none */
+    tn_launch_context context;
     tn_event *done; /* also the readiness of all results */
     tn_status *poison;
     int launch_id;
-    uint32_t replica, partition;
-    bool alone;   /* no other device runs its part of the same launch */
-    bool entered; /* the caller runs it, and holds the launch queue */
+    uint32_t replica, partition, part; /* part: which of the launch it is */
+    bool alone;                        /* no other device runs its part of the same launch */
+    bool entered;                      /* the caller runs it, and holds the launch queue */
     uint32_t n_args, n_results;
     tn_storage *temp;
     tn_launch_arg *args;

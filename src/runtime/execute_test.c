@@ -660,7 +660,7 @@ static void the_context_lives_until_the_last_run_is_over(void **state)
     assert_event_ok(done[0]);
     assert_event_ok(done[1]);
     assert_int_equal(released, 1);
-    assert_ptr_equal(p.context, &released);
+    assert_ptr_equal(p.custom_calls, &released);
     tn_buffer_release(outs[0]);
     tn_buffer_release(outs[1]);
     assert_fails(try_execute(l, &options, &a, 1, outs, NULL), INVALID_ARGUMENT, "lists");

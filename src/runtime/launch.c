@@ -32,6 +32,7 @@ void tn_launch_free(tn_launch_record *r)
     }
     tn_storage_release(r->temp);
     tn_custom_calls_release(r->custom_calls);
+    tn_collective_release(r->meeting);
     tn_event_release(r->done);
     tn_status_free(r->poison);
     tn_loaded_executable *l = r->loaded;
@@ -81,6 +82,7 @@ static void end(tn_launch_record *r, tn_status *s)
         tn_status_free(s);
         s = poison;
     }
+    if (r->meeting) tn_collective_end(r->meeting, r->part, s);
     tn_event *done = tn_event_retain(r->done);
     tn_work_end(r->device->client);
     tn_launch_free(r);
@@ -138,6 +140,8 @@ static tn_status *append(tn_launch_record *r)
     }
     for (uint32_t i = 0; i < r->n_results; i++)
         r->spans[r->n_args + i] = span_of(place_of_result(r, i), r->loaded->results[i].bytes);
+    r->context = (tn_launch_context){
+        .custom_calls = r->custom_calls ? r->custom_calls->context : NULL, .meeting = r->meeting};
     tn_launch launch = {
         .size = sizeof launch,
         .n_args = r->n_args,
@@ -147,7 +151,7 @@ static tn_status *append(tn_launch_record *r)
         .temp = span_of(r->temp, r->loaded->program.info->temp_bytes),
         .replica_id = r->replica,
         .partition_id = r->partition,
-        .context = r->custom_calls ? r->custom_calls->context : NULL,
+        .context = &r->context,
     };
     TN_TRY(driver->launch(handle, r->code, &launch));
     for (uint32_t i = 0; i < r->n_results; i++) {
@@ -260,6 +264,7 @@ void tn_device_poison(tn_device *d, int launch_id, tn_status *error, bool *poiso
         for (tn_launch_record *r = d->in_flight; r; r = r->next) {
             if (r->launch_id != launch_id) continue;
             if (!r->poison) r->poison = tn_status_ref(error);
+            if (r->meeting) tn_collective_end(r->meeting, r->part, error);
             *poisoned = true;
         }
         pthread_mutex_unlock(&d->lock);

@@ -169,6 +169,7 @@ tn_status *tn_loaded_executable_code(tn_loaded_executable *l, tn_device *d, tn_c
 
 static tn_status *run_executable(const void *self, const tn_host_run *r, tn_thread_pool *pool)
 {
+    const tn_launch_context *context = r->context;
     tn_run run = {
         .pool = pool,
         .args = r->args,
@@ -176,7 +177,8 @@ static tn_status *run_executable(const void *self, const tn_host_run *r, tn_thre
         .temp = r->temp,
         .replica_id = r->replica_id,
         .partition_id = r->partition_id,
-        .custom_calls = r->context,
+        .custom_calls = context->custom_calls,
+        .meeting = context->meeting,
     };
     return tn_executable_run(self, &run);
 }

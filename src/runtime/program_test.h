@@ -19,7 +19,7 @@ typedef struct {
     bool gated; /* each run waits for a post of `gate` */
     bool fails; /* each run returns an error */
     sem_t gate;
-    _Atomic(const void *) context; /* of the last run */
+    _Atomic(const struct tn_custom_call_context *) custom_calls; /* of the last run */
 } program;
 
 __attribute__((unused)) static const tn_type *program_type(void)
@@ -35,7 +35,7 @@ __attribute__((unused)) static tn_status *run_program(const void *self, const tn
 {
     program *p = (program *)self;
     atomic_fetch_add(&p->runs, 1);
-    p->context = run->context;
+    p->custom_calls = ((const tn_launch_context *)run->context)->custom_calls;
     if (p->gated)
         while (sem_wait(&p->gate) != 0) {}
     if (p->fails) return TN_ERROR(OUT_OF_RANGE, "the program failed");
