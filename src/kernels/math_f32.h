@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* math_f32.h - elementary functions of f32. See math_scalar.h.
  *
- * They are computed in f64 to about 2^-33 and rounded once, which is right but for one value in a
- * thousand or so and never more than 0.51 ulp off; overflow and subnormals come out of that
- * rounding too. Nothing branches, so loops over them are vectorised; products that must be exact
- * are written as fma. Polynomials: interpolation in Chebyshev nodes (tools/fit_polynomials.py). */
+ * Those of math_f32_rows.h are computed in f32. The others are computed in f64 to about 2^-33 and
+ * rounded once, which is right but for one value in a thousand or so and never more than 0.51 ulp
+ * off; overflow and subnormals come out of that rounding too. Nothing branches, so loops over them
+ * are vectorised; products that must be exact are written as fma. Polynomials: interpolation in
+ * Chebyshev nodes (tools/fit_polynomials.py). */
 #ifndef TN_KERNELS_MATH_F32_H
 #define TN_KERNELS_MATH_F32_H
 
@@ -38,25 +39,9 @@ static inline double tn_expm1_near(double x)
     return __builtin_fma(scale, e, scale - 1);
 }
 
-static inline float tn_exp_f32(float a)
-{
-    return (float)tn_exp_near(tn_limit_f64(a, -110, 100));
-}
-
 static inline float tn_expm1_f32(float a)
 {
     return __builtin_copysignf((float)tn_expm1_near(tn_limit_f64(a, -40, 100)), a);
-}
-
-static inline float tn_logistic_f32(float a)
-{
-    return (float)(1 / (1 + tn_exp_near(tn_limit_f64(-(double)a, -110, 110))));
-}
-
-static inline float tn_tanh_f32(float a)
-{
-    double e = tn_expm1_near(tn_limit_f64(2 * __builtin_fabs((double)a), 0, 40));
-    return __builtin_copysignf((float)(e / (e + 2)), a);
 }
 
 /* --- log and powers --- */
@@ -80,12 +65,6 @@ static inline double tn_log_near(double x)
     tn_parts p = tn_split_f64(x);
     double l = __builtin_fma(p.f * p.f, TN_POLY_12(p.f, TN_LOG_TERMS), p.f);
     return __builtin_fma(p.k, TN_LN2, l);
-}
-
-static inline float tn_log_f32(float a)
-{
-    double l = tn_log_near(a), special = tn_log_special(a);
-    return (float)(a > 0 && a < __builtin_inff() ? l : special);
 }
 
 /* What 1 + a loses is added back; where that counts, for small a, the logarithm's slope is 1. */
@@ -137,6 +116,44 @@ static inline float tn_cbrt_f32(float a)
     r = __builtin_copysignf(r, a);
     return size > 0 && size < __builtin_inf() ? r : a;
 }
+
+/* --- in f32 --- */
+
+static inline float tn_scale_f32(float e, float t)
+{
+    int32_t n = (int32_t)(tn_to_bits_f32(t) - 0x4b400000), half = n >> 1;
+    float first = tn_from_bits_f32((uint32_t)(half + 127) << 23);
+    return e * first * tn_from_bits_f32((uint32_t)(n - half + 127) << 23);
+}
+
+#define V                   float
+#define M                   bool
+#define FUNCTION(name)      static inline float tn_##name##_f32(float a)
+#define K(x)                (x)
+#define BITS(x)             tn_from_bits_f32(x)
+#define ADD(a, b)           ((a) + (b))
+#define SUB(a, b)           ((a) - (b))
+#define MUL(a, b)           ((a) * (b))
+#define DIV(a, b)           ((a) / (b))
+#define FMA(a, b, c)        __builtin_fmaf(a, b, c)
+#define FNMA(a, b, c)       __builtin_fmaf(-(a), b, c)
+#define MORE(a, b)          ((a) > (b) ? (a) : (b))
+#define LESS(a, b)          ((a) < (b) ? (a) : (b))
+#define ON_BITS(e)          tn_from_bits_f32((uint32_t)(e))
+#define IADD(a, b)          ON_BITS(tn_to_bits_f32(a) + tn_to_bits_f32(b))
+#define ISUB(a, b)          ON_BITS(tn_to_bits_f32(a) - tn_to_bits_f32(b))
+#define IAND(a, b)          ON_BITS(tn_to_bits_f32(a) & tn_to_bits_f32(b))
+#define IOR(a, b)           ON_BITS(tn_to_bits_f32(a) | tn_to_bits_f32(b))
+#define ISHL(a, n)          ON_BITS(tn_to_bits_f32(a) << (n))
+#define ISAR(a, n)          ON_BITS((int32_t)tn_to_bits_f32(a) >> (n))
+#define REAL(a)             ((float)(int32_t)tn_to_bits_f32(a))
+#define LT(a, b)            ((a) < (b))
+#define EQ(a, b)            ((a) == (b))
+#define PICK(m, a, b)       ((m) ? (a) : (b))
+#define SCALE(e, n, t)      tn_scale_f32(e, t)
+#define SCALE_NEAR(e, n, t) ((e) * tn_from_bits_f32((tn_to_bits_f32(t) << 23) + 0x3f800000))
+#include "kernels/math_f32_rows.h"
+#undef ON_BITS
 
 /* --- circular functions --- */
 
