@@ -216,11 +216,92 @@ PJRT_DEFINE_STRUCT_TRAITS(PJRT_Shardings_Extension,
 
 /* ---- Profiler (type 1) ----------------------------------------------------------------------- */
 
+/* A tracer of its own: its errors are its own, and its callers may leave struct_size unset, so that
+ * nothing is read from it. Life: create, start, stop, collect_data, destroy. */
+typedef struct PLUGIN_Profiler PLUGIN_Profiler;
+typedef struct PLUGIN_Profiler_Error PLUGIN_Profiler_Error;
+typedef struct PLUGIN_Profiler_ConsumeResult PLUGIN_Profiler_ConsumeResult;
+
+typedef struct {
+    size_t struct_size;
+    void *priv;
+    PLUGIN_Profiler_Error *error;
+} PLUGIN_Profiler_Error_Destroy_Args;
+
+typedef struct {
+    size_t struct_size;
+    void *priv;
+    PLUGIN_Profiler_Error *error;
+    const char *message; /* out: lives with the error */
+    size_t message_size; /* out */
+} PLUGIN_Profiler_Error_Message_Args;
+
+typedef struct {
+    size_t struct_size;
+    void *priv;
+    PLUGIN_Profiler_Error *error;
+    int32_t code; /* out: a PJRT_Error_Code */
+} PLUGIN_Profiler_Error_GetCode_Args;
+
+typedef struct {
+    size_t struct_size;
+    const char *options; /* a serialised tensorflow.ProfileOptions; read during the call */
+    size_t options_size;
+    PLUGIN_Profiler *profiler; /* out: the caller's */
+} PLUGIN_Profiler_Create_Args;
+
+typedef struct { size_t struct_size; PLUGIN_Profiler *profiler; } PLUGIN_Profiler_Destroy_Args;
+typedef struct { size_t struct_size; PLUGIN_Profiler *profiler; } PLUGIN_Profiler_Start_Args;
+typedef struct { size_t struct_size; PLUGIN_Profiler *profiler; } PLUGIN_Profiler_Stop_Args;
+
+typedef struct {
+    size_t struct_size;
+    PLUGIN_Profiler *profiler;
+    uint8_t *buffer; /* a serialised XSpace goes here; NULL: out, the profiler's, until its end */
+    size_t buffer_size_in_bytes; /* out */
+} PLUGIN_Profiler_CollectData_Args;
+
+/* The same in two steps; the result outlives the profiler. */
+typedef struct {
+    size_t struct_size;
+    PLUGIN_Profiler *profiler;
+    PLUGIN_Profiler_ConsumeResult *result; /* out: the caller's */
+} PLUGIN_Profiler_Consume_Args;
+
+typedef struct {
+    size_t struct_size;
+    PLUGIN_Profiler_ConsumeResult *consume_result;
+} PLUGIN_Profiler_ConsumeResult_Destroy_Args;
+
+typedef struct {
+    size_t struct_size;
+    PLUGIN_Profiler *profiler;
+    PLUGIN_Profiler_ConsumeResult *consume_result;
+    const uint8_t *serialized_bytes; /* out: lives with the result */
+    size_t serialized_size;          /* out */
+} PLUGIN_Profiler_Serialize_Args;
+
+typedef struct PLUGIN_Profiler_Api {
+    size_t struct_size;
+    void *priv;
+    void (*error_destroy)(PLUGIN_Profiler_Error_Destroy_Args *args);
+    void (*error_message)(PLUGIN_Profiler_Error_Message_Args *args);
+    PLUGIN_Profiler_Error *(*error_get_code)(PLUGIN_Profiler_Error_GetCode_Args *args);
+    PLUGIN_Profiler_Error *(*create)(PLUGIN_Profiler_Create_Args *args);
+    PLUGIN_Profiler_Error *(*destroy)(PLUGIN_Profiler_Destroy_Args *args);
+    PLUGIN_Profiler_Error *(*start)(PLUGIN_Profiler_Start_Args *args);
+    PLUGIN_Profiler_Error *(*stop)(PLUGIN_Profiler_Stop_Args *args);
+    PLUGIN_Profiler_Error *(*collect_data)(PLUGIN_Profiler_CollectData_Args *args);
+    PLUGIN_Profiler_Error *(*consume)(PLUGIN_Profiler_Consume_Args *args);
+    void (*consume_result_destroy)(PLUGIN_Profiler_ConsumeResult_Destroy_Args *args);
+    PLUGIN_Profiler_Error *(*serialize)(PLUGIN_Profiler_Serialize_Args *args);
+} PLUGIN_Profiler_Api;
+
 /* In PJRT_Api it offers a tracer. On the args of a compile or an execute it is the caller's, lives
  * on its stack, and gives the id of the trace event of the call; its profiler_api is NULL. */
 struct PJRT_Profiler_Extension {
     PJRT_Extension_Base base;
-    struct PLUGIN_Profiler_Api *profiler_api;
+    PLUGIN_Profiler_Api *profiler_api;
     int64_t traceme_context_id;
 };
 PJRT_DEFINE_STRUCT_TRAITS(PJRT_Profiler_Extension, traceme_context_id);

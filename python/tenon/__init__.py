@@ -41,10 +41,13 @@ def library_path(name="tenon"):
 def _client_options(name):
     """Create options of the library: what JAX's configuration says about CPU devices, and for the simulated
     accelerator the platform name by which JAX chooses the lowering rules that Tenon knows, donation among them."""
+    import jaxlib
     from jax._src import xla_bridge
 
     count = xla_bridge.num_cpu_devices.value
     options = {"cpu_device_count": count} if count >= 0 else {}
+    if tuple(int(n) for n in jaxlib.__version__.split(".")[:2]) >= (0, 11):
+        options["profiler_api_size"] = 104
     if name == "tenon_sim":
         options["platform_name"] = "cpu"
     return options

@@ -11,6 +11,7 @@
 #include "base/cpu_features.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/trace.h"
 
 enum {
     CACHE_LINE = 64,
@@ -34,7 +35,8 @@ struct tn_thread_pool {
     _Atomic(void *) ctx;
     atomic_int_fast64_t n_items;
     atomic_uint n_pieces;
-    uint32_t loop; /* number of the last loop; owner only */
+    _Atomic(const tn_trace_label *) label; /* of its pieces, while somebody records */
+    uint32_t loop;                         /* number of the last loop; owner only */
 
     _Alignas(CACHE_LINE) atomic_int sleepers;
     atomic_bool stop, caller_sleeps;
@@ -77,8 +79,9 @@ static uint32_t pieces_left(uint64_t word)
     return (uint32_t)word;
 }
 
-/* Takes pieces of whatever loop is open until none is left. */
-static void work(tn_thread_pool *pool)
+/* Takes pieces of whatever loop is open until none is left. A worker tells what it did; the
+ * caller's pieces are part of what it says itself. */
+static void work(tn_thread_pool *pool, bool is_worker)
 {
     for (;;) {
         uint64_t word = atomic_load_explicit(&pool->open, memory_order_acquire);
@@ -87,12 +90,15 @@ static void work(tn_thread_pool *pool)
         void *ctx = atomic_load_explicit(&pool->ctx, memory_order_relaxed);
         int64_t n_items = atomic_load_explicit(&pool->n_items, memory_order_relaxed);
         uint32_t n_pieces = atomic_load_explicit(&pool->n_pieces, memory_order_relaxed);
+        const tn_trace_label *label = atomic_load_explicit(&pool->label, memory_order_relaxed);
         if (!atomic_compare_exchange_strong(&pool->open, &word, word - 1)) continue;
 
         int64_t piece = (int64_t)n_pieces - pieces_left(word);
         int64_t size = n_items / n_pieces, longer = n_items % n_pieces;
         int64_t begin = piece * size + (piece < longer ? piece : longer);
+        uint64_t start = is_worker && label ? tn_trace_begin() : 0;
         fn(ctx, begin, begin + size + (piece < longer));
+        tn_trace_end(start, label, 0);
 
         if (atomic_fetch_add(&pool->done, 1) + 1 == n_pieces && atomic_load(&pool->caller_sleeps)) {
             pthread_mutex_lock(&pool->lock);
@@ -122,7 +128,7 @@ static void *worker_main(void *arg)
 {
     tn_thread_pool *pool = arg;
     while (!atomic_load(&pool->stop)) {
-        work(pool);
+        work(pool, true);
         spin_for_news(pool);
         if (has_news(pool)) continue;
         pthread_mutex_lock(&pool->lock);
@@ -166,6 +172,13 @@ static uint32_t choose_pieces(const tn_thread_pool *pool, int64_t n_items, doubl
     return pieces > (double)n_items ? (uint32_t)n_items : (uint32_t)pieces;
 }
 
+static const tn_trace_label *label_of_parts(void)
+{
+    const tn_trace_label *l = tn_trace_current();
+    return l ? tn_trace_label_of(TN_TRACE_PART, l->name, l->source, l->program)
+             : tn_trace_label_of(TN_TRACE_PART, "part", NULL, NULL);
+}
+
 void tn_parallel_for(tn_thread_pool *pool, int64_t n_items, double cost_ns, tn_parallel_fn *fn,
                      void *ctx)
 {
@@ -180,6 +193,8 @@ void tn_parallel_for(tn_thread_pool *pool, int64_t n_items, double cost_ns, tn_p
     atomic_store_explicit(&pool->ctx, ctx, memory_order_relaxed);
     atomic_store_explicit(&pool->n_items, n_items, memory_order_relaxed);
     atomic_store_explicit(&pool->n_pieces, n_pieces, memory_order_relaxed);
+    atomic_store_explicit(&pool->label, tn_trace_is_on() ? label_of_parts() : NULL,
+                          memory_order_relaxed);
     atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
     atomic_store(&pool->open, (uint64_t)++pool->loop << 32 | n_pieces);
     if (atomic_load(&pool->sleepers)) {
@@ -187,7 +202,7 @@ void tn_parallel_for(tn_thread_pool *pool, int64_t n_items, double cost_ns, tn_p
         pthread_cond_broadcast(&pool->wake_workers);
         pthread_mutex_unlock(&pool->lock);
     }
-    work(pool);
+    work(pool, false);
     wait_for_pieces(pool, n_pieces);
     atomic_store_explicit(&pool->busy, false, memory_order_release);
 }
@@ -238,6 +253,7 @@ tn_status *tn_thread_pool_create(int n_threads, tn_thread_pool **out)
     atomic_init(&pool->ctx, NULL);
     atomic_init(&pool->n_items, 0);
     atomic_init(&pool->n_pieces, 0);
+    atomic_init(&pool->label, NULL);
     pool->loop = 0;
     atomic_init(&pool->sleepers, 0);
     atomic_init(&pool->stop, false);

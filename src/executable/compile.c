@@ -92,12 +92,19 @@ static tn_status *compile(void *ctx)
     source.options = e->options = tn_dup(e->arena, source.options, source.options_size);
     e->code_size = source.code_size;
     e->options_size = source.options_size;
+    uint64_t start = tn_trace_begin();
     TN_TRY(source.read(&source, e->arena, &e->module));
+    const char *name = tn_trace_is_on() ? e->module->name : NULL;
+    TN_TRACE_END(start, TN_TRACE_COMPILE, "read", NULL, name, source.code_size);
+    start = tn_trace_begin();
     TN_TRY(settle_count(&e->module->num_replicas, source.num_replicas, "replicas"));
     TN_TRY(settle_count(&e->module->num_partitions, source.num_partitions, "partitions"));
     if (!source.as_it_is) TN_TRY(tn_module_verify(e->module));
+    TN_TRACE_END(start, TN_TRACE_COMPILE, "verify", NULL, name, 0);
     TN_TRY(tn_passes_run(e->module, source.as_it_is));
+    start = tn_trace_begin();
     TN_TRY(plan_module(e, tn_options_get()->fuse && !source.unfused));
+    TN_TRACE_END(start, TN_TRACE_COMPILE, "plan", NULL, name, 0);
     tn_fingerprint(e->code, e->code_size, e->options, e->options_size, e->info.fingerprint);
     keep_locations(e);
     if (tn_dumps("steps")) tn_dump_steps(e, stderr);
@@ -114,12 +121,14 @@ tn_status *tn_compile_source(const tn_source *source, tn_executable **out)
     e->arena = tn_arena_new();
     job j = {source, e};
     tn_status *s;
+    uint64_t start = tn_trace_begin();
     if (e->arena) {
         tn_arena_fail_at(e->arena, source->fail_at);
         s = tn_arena_run(e->arena, compile, &j);
     } else {
         s = TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for an executable");
     }
+    TN_TRACE_END(start, TN_TRACE_COMPILE, "compile", NULL, s ? "" : e->info.name, 0);
     if (s) tn_executable_release(e);
     else *out = e;
     return s;
@@ -203,6 +212,7 @@ void tn_executable_release(tn_executable *e)
     if (!e || atomic_fetch_sub_explicit(&e->references, 1, memory_order_acq_rel) != 1) return;
     tn_scratch scratch = {atomic_load_explicit(&e->scratch, memory_order_relaxed)};
     tn_scratch_release(&scratch);
+    free(atomic_load_explicit(&e->labels, memory_order_relaxed));
     tn_arena_free(e->location_arena);
     tn_arena_free(e->arena);
     pthread_mutex_destroy(&e->location_lock);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/trace.h"
 #include "executable/executable.h"
 #include "executable/plan.h"
 
@@ -68,6 +69,8 @@ struct tn_executable {
     const void *code, *options; /* as they came, for serialization */
     size_t code_size, options_size;
 
+    _Atomic(const tn_trace_label **) labels; /* [n_steps], made when a run is first recorded */
+
     _Atomic(struct tn_scratch_chunk *) scratch; /* kept from the last run for the next one */
 
     /* Texts of locations are made on demand, one at a time, in an arena of their own. */
@@ -88,6 +91,11 @@ typedef struct {
 } tn_copy;
 uint32_t tn_order_moves(tn_arena *a, const tn_copy *moves, uint32_t n, tn_step_ref spare,
                         tn_copy *out);
+
+/* What recordings call the steps; NULL without memory. Lives as long as e. */
+const tn_trace_label *const *tn_step_labels(tn_executable *e);
+/* Bytes that the step writes and reads, as far as its refs tell. */
+uint64_t tn_step_bytes(const tn_step *s);
 
 /* A line per step, for people (TN_DUMP=steps). */
 void tn_dump_steps(const tn_executable *e, FILE *f);

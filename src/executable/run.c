@@ -10,6 +10,7 @@ typedef struct {
     uintptr_t *bases; /* numbers, since constants are at their address from zero */
     tn_tensor *tensors;
     tn_eval_context ctx;
+    const tn_trace_label *const *labels; /* NULL: nobody records */
 } machine;
 
 static inline void *address(const machine *m, const tn_step_ref *r)
@@ -57,19 +58,43 @@ static uint32_t choose(const machine *m, const tn_step *s)
     return s->targets[i < 0 || (uint32_t)i >= s->n_targets ? s->n_targets - 1 : (uint32_t)i];
 }
 
+/* Steps that leave a value behind. */
+static inline tn_status *do_step(machine *m, const tn_step *s)
+{
+    switch ((tn_step_kind)s->kind) {
+    case TN_STEP_TILE: run_tile(m, s); break;
+    case TN_STEP_EVAL: return evaluate(m, s);
+    case TN_STEP_FILL:
+        tn_constant_fill(address(m, &s->refs[0]), s->bytes, s->element->data, s->element->size);
+        break;
+    case TN_STEP_COPY: memcpy(address(m, &s->refs[1]), address(m, &s->refs[0]), s->bytes); break;
+    case TN_STEP_JUMP:
+    case TN_STEP_UNLESS:
+    case TN_STEP_SWITCH:
+    case TN_STEP_END: break;
+    }
+    return NULL;
+}
+
+static tn_status *record_step(machine *m, const tn_step *s)
+{
+    const tn_trace_label *label = m->labels[s - m->e->steps];
+    tn_trace_set_current(label);
+    uint64_t start = tn_trace_begin();
+    tn_status *e = do_step(m, s);
+    tn_trace_end(start, label, start ? tn_step_bytes(s) : 0);
+    return e;
+}
+
 static tn_status *run_steps(machine *m)
 {
     const tn_step *steps = m->e->steps, *s = steps;
     for (;;) {
         switch ((tn_step_kind)s->kind) {
-        case TN_STEP_TILE: run_tile(m, s); break;
-        case TN_STEP_EVAL: TN_TRY(evaluate(m, s)); break;
+        case TN_STEP_TILE:
+        case TN_STEP_EVAL:
         case TN_STEP_FILL:
-            tn_constant_fill(address(m, &s->refs[0]), s->bytes, s->element->data, s->element->size);
-            break;
-        case TN_STEP_COPY:
-            memcpy(address(m, &s->refs[1]), address(m, &s->refs[0]), s->bytes);
-            break;
+        case TN_STEP_COPY: TN_TRY(m->labels ? record_step(m, s) : do_step(m, s)); break;
         case TN_STEP_JUMP: s = steps + s->target; continue;
         case TN_STEP_UNLESS:
             if (*(const uint8_t *)address(m, &s->refs[0])) break;
@@ -101,7 +126,13 @@ tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
                          .host_channels = run->host_channels,
                          .meeting = run->meeting}};
     find_bases(e, run, m.bases);
+    uint64_t start = tn_trace_begin();
+    if (start) m.labels = tn_step_labels((tn_executable *)e);
     tn_status *s = run_steps(&m);
+    if (start) {
+        tn_trace_set_current(NULL);
+        TN_TRACE_END(start, TN_TRACE_RUN, e->info.name, NULL, e->info.name, 0);
+    }
     tn_scratch_trim(&scratch, SCRATCH_KEPT);
     struct tn_scratch_chunk *none = NULL;
     if (!atomic_compare_exchange_strong_explicit(cache, &none, scratch.chunks, memory_order_release,

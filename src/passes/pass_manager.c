@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "base/options.h"
+#include "base/trace.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
 
@@ -45,13 +45,6 @@ static void dump(const tn_module *m, const char *name)
     fprintf(stderr, "// after %s\n%.*s\n", name, (int)size, text);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 tn_status *tn_passes_run(tn_module *m, bool only_needed)
 {
     const tn_options *o = tn_options_get();
@@ -59,12 +52,13 @@ tn_status *tn_passes_run(tn_module *m, bool only_needed)
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         const pass *p = &passes[i];
         if ((only_needed || stopped) && !p->needed) continue;
-        uint64_t start = log ? now_ns() : 0;
+        uint64_t start = log ? tn_trace_now() : 0, recorded = tn_trace_begin();
         bool changed = false;
         TN_TRY(p->run(m, &changed));
+        TN_TRACE_END(recorded, TN_TRACE_COMPILE, p->name, NULL, m->name, 0);
         if (log)
             tn_log(TN_LOG_DEBUG, "passes", "%s: %s in %.1f us", p->name,
-                   changed ? "changed" : "unchanged", (double)(now_ns() - start) / 1e3);
+                   changed ? "changed" : "unchanged", (double)(tn_trace_now() - start) / 1e3);
         if (tn_dumps(p->name)) dump(m, p->name);
 #ifndef NDEBUG
         if (changed && !only_needed) TN_ANNOTATE(tn_module_verify(m), "after pass %s", p->name);

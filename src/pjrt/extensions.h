@@ -9,6 +9,10 @@ extern const PJRT_Layouts_Extension tn_pjrt_layouts_extension;
 extern const PJRT_Shardings_Extension tn_pjrt_shardings_extension;
 extern const PJRT_FFI_Extension tn_pjrt_ffi_extension;
 extern const PJRT_MemoryDescriptions_Extension tn_pjrt_memory_descriptions_extension;
+extern const PJRT_Profiler_Extension tn_pjrt_profiler_extension;
+
+/* What the client option profiler_api_size says. */
+void tn_pjrt_profiler_set_size(size_t size);
 
 /* For the chain, whose links the ABI does not call const. */
 #define TN_PJRT_EXTENSION(name) ((PJRT_Extension_Base *)&tn_pjrt_##name##_extension.base)

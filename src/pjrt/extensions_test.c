@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tenon/pjrt_extensions.h"
 
+#include "base/trace.h"
 #include "executable/program_test.h"
 #include "pjrt/execute_context.h"
 #include "pjrt/executable.h"
@@ -24,9 +25,10 @@ static void the_chain_is_whole(void **state)
     } want[] = {{PJRT_Extension_Type_Layouts, 80},
                 {PJRT_Extension_Type_Shardings, 40},
                 {PJRT_Extension_Type_FFI, 48},
-                {PJRT_Extension_Type_MemoryDescriptions, 40}};
+                {PJRT_Extension_Type_MemoryDescriptions, 40},
+                {PJRT_Extension_Type_Profiler, 40}};
     const PJRT_Extension_Base *e = tn_pjrt_api()->extension_start;
-    for (size_t i = 0; i < 4; i++, e = e->next) {
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++, e = e->next) {
         assert_int_equal(e->type, want[i].type);
         assert_int_equal(e->struct_size, want[i].size);
     }
@@ -269,6 +271,67 @@ static void runs_see_the_data_of_their_context(void **state)
     tn_pjrt_context_release(NULL);
 }
 
+/* ---- Profiler ---- */
+
+static bool holds(const uint8_t *data, size_t size, const char *text)
+{
+    return memmem(data, size, text, strlen(text)) != NULL;
+}
+
+static void a_profile_is_recorded_and_collected(void **state)
+{
+    const PJRT_Profiler_Extension *x = find(PJRT_Extension_Type_Profiler);
+    const PLUGIN_Profiler_Api *api = x->profiler_api;
+    assert_int_equal(api->struct_size, 80);
+    tn_pjrt_profiler_set_size(104);
+    assert_int_equal(api->struct_size, 104);
+    tn_pjrt_profiler_set_size(80);
+
+    PLUGIN_Profiler_Create_Args c = {0};
+    assert_null(api->create(&c));
+    PLUGIN_Profiler_Start_Args start = {.profiler = c.profiler};
+    assert_null(api->start(&start));
+    PLUGIN_Profiler_Error *e = api->start(&start);
+    PLUGIN_Profiler_Error_Message_Args m = {.error = e};
+    PLUGIN_Profiler_Error_GetCode_Args code = {.error = e};
+    PLUGIN_Profiler_Error_Destroy_Args drop = {.error = e};
+    api->error_message(&m);
+    assert_null(api->error_get_code(&code));
+    assert_int_equal(code.code, PJRT_Error_Code_FAILED_PRECONDITION);
+    assert_int_equal(m.message_size, strlen(m.message));
+    api->error_destroy(&drop);
+
+    program p = {NULL, NULL, NULL};
+    tn_executable *made;
+    must(compile_program(build, &p, true, 0, &made));
+    tn_executable_release(made);
+    PLUGIN_Profiler_CollectData_Args data = {.profiler = c.profiler};
+    drop.error = api->collect_data(&data);
+    assert_non_null(drop.error); /* it runs */
+    api->error_destroy(&drop);
+    PLUGIN_Profiler_Stop_Args stop = {.profiler = c.profiler};
+    assert_null(api->stop(&stop));
+    assert_null(api->collect_data(&data));
+    assert_true(holds(data.buffer, data.buffer_size_in_bytes, "/device:CUSTOM:Tenon"));
+    assert_true(holds(data.buffer, data.buffer_size_in_bytes, "compile"));
+    uint8_t *copy = malloc(data.buffer_size_in_bytes);
+    PLUGIN_Profiler_CollectData_Args again = {.profiler = c.profiler, .buffer = copy};
+    assert_null(api->collect_data(&again));
+    assert_memory_equal(copy, data.buffer, data.buffer_size_in_bytes);
+    free(copy);
+
+    PLUGIN_Profiler_Consume_Args consume = {.profiler = c.profiler};
+    assert_null(api->consume(&consume));
+    PLUGIN_Profiler_Serialize_Args s = {.consume_result = consume.result};
+    assert_null(api->serialize(&s));
+    assert_int_equal(s.serialized_size, data.buffer_size_in_bytes);
+    PLUGIN_Profiler_ConsumeResult_Destroy_Args gone = {.consume_result = consume.result};
+    api->consume_result_destroy(&gone);
+    PLUGIN_Profiler_Destroy_Args end = {.profiler = c.profiler};
+    assert_null(api->destroy(&end));
+    assert_false(tn_trace_is_on());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +344,7 @@ int main(void)
         cmocka_unit_test(handlers_are_kept_by_target_and_platform),
         cmocka_unit_test(programs_that_call_a_handler_are_refused_by_name),
         cmocka_unit_test(runs_see_the_data_of_their_context),
+        cmocka_unit_test(a_profile_is_recorded_and_collected),
     };
     return cmocka_run_group_tests_name("pjrt-extensions", tests, NULL, NULL);
 }

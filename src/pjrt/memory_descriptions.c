@@ -36,7 +36,8 @@ TN_PJRT_ENTRY_OUT(PJRT_MemoryDescription_Kind, MemoryDescription_Kind, kind_id, 
 
 const PJRT_MemoryDescriptions_Extension tn_pjrt_memory_descriptions_extension = {
     .base = {.struct_size = PJRT_MemoryDescriptions_Extension_STRUCT_SIZE,
-             .type = PJRT_Extension_Type_MemoryDescriptions},
+             .type = PJRT_Extension_Type_MemoryDescriptions,
+             .next = TN_PJRT_EXTENSION(profiler)},
     .PJRT_DeviceDescription_MemoryDescriptions = entry_PJRT_DeviceDescription_MemoryDescriptions,
     .PJRT_MemoryDescription_Kind = entry_PJRT_MemoryDescription_Kind,
 };

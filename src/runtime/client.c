@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "runtime/client_internal.h"
 #include "runtime/options.h"
 #include "runtime/storage.h"
@@ -118,6 +119,7 @@ tn_status *tn_client_create(const char *driver, const tn_named_value *options, s
     c->driver = found;
     c->asynchronous = o.asynchronous;
     c->collective_timeout_ns = (uint64_t)o.collective_timeout_s * 1000000000u;
+    c->profiler_api_size = (size_t)o.profiler_api_size;
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->launch_lock, NULL);
     pthread_cond_init(&c->idle, NULL);
@@ -127,6 +129,7 @@ tn_status *tn_client_create(const char *driver, const tn_named_value *options, s
         tn_client_release(c);
         return s;
     }
+    tn_trace_file_start();
     tn_log(TN_LOG_INFO, "runtime", "client with %zu devices of driver %s", c->n_devices,
            c->driver.name);
     *out = c;
@@ -250,6 +253,7 @@ void tn_client_close(tn_client *c)
     atomic_store(&c->closed, true);
     cancel_promises(c);
     if (!is_on_own_thread(c)) drain(c); /* there it would wait for itself */
+    tn_trace_file_write();
     tn_client_release(c);
 }
 
@@ -286,6 +290,11 @@ tn_status *tn_client_check(const tn_client *c)
     if (atomic_load_explicit(&c->closed, memory_order_relaxed))
         return TN_ERROR(FAILED_PRECONDITION, "the client is closed");
     return NULL;
+}
+
+size_t tn_client_profiler_api_size(const tn_client *c)
+{
+    return c->profiler_api_size;
 }
 
 const char *tn_client_platform_name(const tn_client *c)

@@ -29,6 +29,8 @@ tn_status *tn_client_create(const char *driver, const tn_named_value *options, s
  * the owner's reference. */
 void tn_client_close(tn_client *c);
 
+/* What the option of that name says. */
+size_t tn_client_profiler_api_size(const tn_client *c);
 const char *tn_client_platform_name(const tn_client *c);
 const char *tn_client_platform_version(const tn_client *c);
 int tn_client_process_index(const tn_client *c);

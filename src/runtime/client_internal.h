@@ -65,6 +65,7 @@ typedef struct tn_promise {
 struct tn_client {
     tn_ref ref; /* the owner, buffers, storages, loaded executables, work in flight */
     unsigned fork_generation;
+    size_t profiler_api_size;
     bool asynchronous;
     uint64_t collective_timeout_ns; /* 0: none */
     atomic_bool closed;

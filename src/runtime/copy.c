@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/host_memory.h"
+#include "base/trace.h"
 #include "runtime/layout.h"
 #include "runtime/transfer_internal.h"
 
@@ -11,13 +12,15 @@ typedef struct {
     tn_storage *dst;
     tn_event *ready;
     size_t size;
-    void *staging; /* between two devices neither of which the host can address */
+    uint64_t begun; /* for a profile */
+    void *staging;  /* between two devices neither of which the host can address */
 } move;
 
 static void finish(tn_transfer *t, tn_status *s)
 {
     move *m = (move *)t;
     tn_event *ready = m->ready;
+    TN_TRACE_END(m->begun, TN_TRACE_TRANSFER, "device to device", NULL, NULL, m->size);
     tn_host_memory_free(m->staging, m->size);
     tn_storage_release(m->dst);
     tn_transfer_end(t);
@@ -81,6 +84,7 @@ static void copy_within(move *m)
 static void start(tn_transfer *t)
 {
     move *m = (move *)t;
+    m->begun = tn_trace_begin();
     const tn_memory *from = t->src.storage->memory, *to = m->dst->memory;
     if (m->size == 0) {
         finish(t, NULL);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/host_memory.h"
+#include "base/trace.h"
 #include "runtime/layout.h"
 #include "runtime/transfer_internal.h"
 
@@ -13,6 +14,7 @@ typedef struct {
     tn_event *done;
     void *dst, *staging;
     size_t offset, size;
+    uint64_t begun;     /* for a profile */
     bool dense;         /* bytes go to dst as they lie */
     uint8_t value_bits; /* of each byte of a type below a byte, in a whole array: the others are 0
                            on the host, whatever they are here; else 0 */
@@ -27,6 +29,7 @@ static void finish(tn_transfer *t, tn_status *s)
     tn_event *done = o->done;
     uint8_t *bytes = o->dst;
     for (size_t i = 0; !s && o->value_bits && i < o->size; i++) bytes[i] &= o->value_bits;
+    TN_TRACE_END(o->begun, TN_TRACE_TRANSFER, "device to host", NULL, NULL, o->size);
     tn_host_memory_free(o->staging, o->size);
     tn_transfer_end(t);
     free(o);
@@ -73,6 +76,7 @@ static void start(tn_transfer *t)
 {
     outgoing *o = (outgoing *)t;
     const tn_storage *src = t->src.storage;
+    o->begun = tn_trace_begin();
     if (o->size > 0 && !src->memory->addressable) {
         copy_out(o);
         return;

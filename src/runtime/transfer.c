@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/host_memory.h"
+#include "base/trace.h"
 #include "runtime/layout.h"
 
 /* ---- Waiting for the content ---- */
@@ -52,7 +53,8 @@ typedef struct {
     tn_completion completion; /* first */
     tn_storage *storage;
     void *staging;
-    size_t staging_size;
+    size_t staging_size, size;
+    uint64_t start; /* for a profile */
     tn_write_done *fn;
     void *arg;
 } write;
@@ -61,6 +63,7 @@ static void end_write(tn_completion *c, tn_status *s)
 {
     write w = *(write *)c;
     free(c);
+    TN_TRACE_END(w.start, TN_TRACE_TRANSFER, "host to device", NULL, NULL, w.size);
     tn_host_memory_free(w.staging, w.staging_size);
     tn_work_end(w.storage->memory->device->client);
     tn_storage_release(w.storage);
@@ -80,10 +83,12 @@ static tn_status *append_write(tn_storage *s, size_t offset, const void *src, si
 tn_status *tn_storage_write(tn_storage *s, size_t offset, const void *src, size_t size,
                             void *staging, size_t staging_size, tn_write_done *fn, void *arg)
 {
+    uint64_t start = tn_trace_begin();
     if (size == 0 || s->memory->addressable) {
         if (size > 0)
             tn_parallel_memcpy(s->memory->device->client->pool, (char *)s->host + offset, src,
                                size);
+        TN_TRACE_END(start, TN_TRACE_TRANSFER, "copy", NULL, NULL, size);
         tn_host_memory_free(staging, staging_size);
         fn(arg, NULL);
         return NULL;
@@ -91,7 +96,14 @@ tn_status *tn_storage_write(tn_storage *s, size_t offset, const void *src, size_
     write *w = malloc(sizeof *w);
     tn_status *e = w ? NULL : TN_ERROR(RESOURCE_EXHAUSTED, "no memory for a transfer");
     if (!e) {
-        *w = (write){{.fn = end_write}, tn_storage_retain(s), staging, staging_size, fn, arg};
+        *w = (write){.completion = {.fn = end_write},
+                     .storage = tn_storage_retain(s),
+                     .staging = staging,
+                     .staging_size = staging_size,
+                     .size = size,
+                     .start = start,
+                     .fn = fn,
+                     .arg = arg};
         e = append_write(s, offset, src, size, w);
     }
     if (e) {
@@ -158,8 +170,11 @@ static tn_status *alias(const incoming *in, tn_storage **storage, tn_event **don
 static tn_status *copy_now(const incoming *in, tn_storage *storage)
 {
     if (in->bytes == 0) return NULL;
-    return tn_host_array_pack(in->memory->device->client->pool, in->array, in->strides,
-                              storage->host);
+    uint64_t start = tn_trace_begin();
+    TN_TRY(tn_host_array_pack(in->memory->device->client->pool, in->array, in->strides,
+                              storage->host));
+    TN_TRACE_END(start, TN_TRACE_TRANSFER, "host to device", NULL, NULL, in->bytes);
+    return NULL;
 }
 
 /* A copy, made by the device: of the array if it may be read later, else of a copy of it. */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* labels.c - what profiles call the steps of an executable. */
+#include <stdlib.h>
+
+#include "executable/program.h"
+
+/* "add, multiply": the ops whose values a tile program leaves behind. */
+static void name_tile(const tn_tile_program *t, char *out, size_t size)
+{
+    size_t n = (size_t)snprintf(out, size, t->n_ops > 1 ? "fused" : "tile");
+    for (uint32_t i = 0; i < t->n_outputs && n < size; i++) {
+        const tn_op *op = t->outputs[i].value->op;
+        if (op) n += (size_t)snprintf(out + n, size - n, "%s %s", i ? "," : "", tn_op_text(op));
+    }
+}
+
+static const tn_op *op_of(const tn_step *s)
+{
+    if (s->kind != TN_STEP_TILE) return s->op;
+    return s->tile->n_outputs ? s->tile->outputs[0].value->op : NULL;
+}
+
+static const tn_trace_label *make_label(const tn_executable *e, const tn_step *s)
+{
+    char name[160];
+    const tn_op *op = op_of(s);
+    switch ((tn_step_kind)s->kind) {
+    case TN_STEP_TILE: name_tile(s->tile, name, sizeof name); break;
+    case TN_STEP_EVAL: snprintf(name, sizeof name, "%s", tn_op_text(op)); break;
+    case TN_STEP_FILL: snprintf(name, sizeof name, "fill"); break;
+    case TN_STEP_COPY:
+        snprintf(name, sizeof name, op ? "copy for %s" : "copy", op ? tn_op_text(op) : "");
+        break;
+    case TN_STEP_JUMP:
+    case TN_STEP_UNLESS:
+    case TN_STEP_SWITCH:
+    case TN_STEP_END: return NULL;
+    }
+    return tn_trace_label_of(TN_TRACE_OP, name, op ? tn_op_location(op) : NULL, e->info.name);
+}
+
+const tn_trace_label *const *tn_step_labels(tn_executable *e)
+{
+    const tn_trace_label **labels = atomic_load_explicit(&e->labels, memory_order_acquire);
+    if (labels) return labels;
+    labels = calloc(e->n_steps, sizeof *labels);
+    if (!labels) return NULL;
+    for (uint32_t i = 0; i < e->n_steps; i++) labels[i] = make_label(e, &e->steps[i]);
+    const tn_trace_label **before = NULL;
+    if (atomic_compare_exchange_strong(&e->labels, &before, labels)) return labels;
+    free(labels);
+    return before;
+}
+
+uint64_t tn_step_bytes(const tn_step *s)
+{
+    if (s->kind == TN_STEP_FILL) return s->bytes;
+    if (s->kind == TN_STEP_COPY) return 2 * s->bytes;
+    if (s->kind != TN_STEP_EVAL && s->kind != TN_STEP_TILE) return 0;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < s->n_operands + s->n_results; i++)
+        bytes += tn_type_bytes(s->refs[i].type);
+    return bytes;
+}
