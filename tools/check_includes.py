@@ -28,7 +28,7 @@ VIEWS = {
 UNCHECKED = ["test", "bench"]  # tests may look inside everything
 
 PJRT_NAMED_IN = ["src/pjrt", "host", "layers", "conformance", "examples", "test", "bench"]
-PJRT_HEADERS = re.compile(r"include/tenon/(pjrt\w*|host)\.h$")
+PJRT_HEADERS = re.compile(r"include/tenon/(pjrt\w*\.(h|def)|host\.h)$")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 PJRT_NAME = re.compile(r"\bPJRT_\w+")
