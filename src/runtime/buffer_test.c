@@ -168,6 +168,46 @@ static void the_done_event_waits_for_the_last_read(void **state)
     tn_client_close(c);
 }
 
+static void large_arrays_are_copied_behind_the_caller(void **state)
+{
+    tn_client *c = open_client(state);
+    enum { COUNT = 1 << 20 };
+    float *block = malloc((COUNT + 1) * sizeof *block), *got = malloc(COUNT * sizeof *got);
+    float *data = block + 1; /* never aliased */
+    assert_true(block && got);
+    tn_type type = TYPE(F32, COUNT);
+    tn_host_array array = {.data = data, .type = &type};
+    for (int round = 0; round < 8; round++) {
+        for (int i = 0; i < COUNT; i++) data[i] = (float)(i + round);
+        tn_event *done, *read;
+        tn_buffer *b, *copy = NULL;
+        assert_ok(tn_buffer_from_host(device_memory(c), &array,
+                                      round & 1 ? TN_HOST_READ_UNTIL_DONE : TN_HOST_ALIAS, NULL,
+                                      &done, &b));
+        if (round & 2) { /* the copy is taken before the content is there, and outlives it */
+            assert_ok(tn_buffer_copy_to_memory(b, device_memory(c), &copy));
+            tn_buffer_release(b);
+            b = copy;
+        }
+        assert_event_ok(done);
+        memset(data, 0, COUNT * sizeof *data);
+        assert_ok(tn_buffer_to_host(b, NULL, got, COUNT * sizeof *got, &read));
+        assert_event_ok(read);
+        for (int i = 0; i < COUNT; i++) assert_float_equal(got[i], (float)(i + round), 0);
+        tn_buffer_release(b);
+    }
+    /* Nobody waits for it: the client does. */
+    tn_event *done;
+    tn_buffer *b;
+    assert_ok(
+        tn_buffer_from_host(device_memory(c), &array, TN_HOST_READ_UNTIL_DONE, NULL, &done, &b));
+    tn_buffer_release(b);
+    tn_event_release(done);
+    tn_client_close(c);
+    free(block);
+    free(got);
+}
+
 static void aligned_arrays_are_aliased_where_the_host_sees_the_memory(void **state)
 {
     tn_client *c = open_client(state);
@@ -644,6 +684,7 @@ int main(void)
         ON_EACH(arrays_without_elements_are_fine),
         ON_EACH(data_is_not_read_after_the_call),
         ON_EACH(the_done_event_waits_for_the_last_read),
+        ON_EACH(large_arrays_are_copied_behind_the_caller),
         ON_EACH(aligned_arrays_are_aliased_where_the_host_sees_the_memory),
         ON_EACH(host_layouts_permute),
         ON_EACH(raw_copies_take_any_part),

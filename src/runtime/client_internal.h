@@ -78,7 +78,7 @@ struct tn_client {
     tn_device **device_list;
     tn_memory **memory_list;
     pthread_mutex_t launch_lock; /* held while a launch enters the queues of several devices */
-    tn_queue *transfers;         /* copies that had to wait for their source */
+    tn_queue *transfers;         /* copies that wait for their source, or that nobody waits for */
     atomic_int in_flight;        /* runs and transfers */
     pthread_cond_t idle;         /* with lock: nothing is in flight any more */
     pthread_mutex_t lock;        /* all that follows */

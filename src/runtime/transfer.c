@@ -212,6 +212,60 @@ static tn_status *copy_later(const incoming *in, tn_storage *storage, tn_event *
     return NULL;
 }
 
+/* A copy that the client's transfer thread makes. */
+typedef struct {
+    tn_task task; /* first */
+    tn_storage *storage;
+    tn_event *copied;
+    const void *data;
+    size_t bytes;
+} behind;
+
+static void copy_behind(tn_task *t)
+{
+    behind b = *(behind *)t;
+    tn_client *c = b.storage->memory->device->client;
+    free(t);
+    tn_parallel_memcpy(c->pool, b.storage->host, b.data, b.bytes);
+    tn_storage_release(b.storage);
+    tn_event_set(b.copied, NULL);
+    tn_event_release(b.copied);
+    tn_work_end(c);
+    tn_client_release(c);
+}
+
+/* A copy, made after the call, of an array that may be read until then: the caller need not wait
+ * for it, and for the pages of the new memory to come. */
+static tn_status *copy_after(const incoming *in, tn_storage *storage, tn_event **done,
+                             tn_event **ready)
+{
+    tn_client *c = in->memory->device->client;
+    TN_TRY(tn_queue_start(c->transfers));
+    behind *b = malloc(sizeof *b);
+    if (!b) return TN_ERROR(RESOURCE_EXHAUSTED, "no memory for a transfer");
+    tn_event *copied = NULL;
+    tn_status *s = tn_event_create(&copied);
+    if (s) {
+        free(b);
+        return s;
+    }
+    *b = (behind){.task = {.run = copy_behind},
+                  .storage = tn_storage_retain(storage),
+                  .copied = tn_event_retain(copied),
+                  .data = in->array->data,
+                  .bytes = in->bytes};
+    atomic_init(&b->task.waits, 0);
+    tn_client_retain(c);
+    tn_work_begin(c);
+    tn_queue_push(c->transfers, &b->task);
+    *ready = copied;
+    *done = tn_event_retain(copied);
+    return NULL;
+}
+
+/* Copies of fewer bytes take less time than handing them over would. */
+enum { COPIED_AFTER = 2 << 20 };
+
 static tn_status *receive(const incoming *in, tn_storage **storage, tn_event **done,
                           tn_event **ready)
 {
@@ -222,6 +276,8 @@ static tn_status *receive(const incoming *in, tn_storage **storage, tn_event **d
     if (!*storage) {
         TN_TRY(tn_storage_create(m, in->bytes, storage));
         if (!m->addressable && in->bytes > 0) return copy_later(in, *storage, done, ready);
+        if (in->dense && in->bytes >= COPIED_AFTER && in->semantics != TN_HOST_READ_DURING_CALL)
+            return copy_after(in, *storage, done, ready);
         TN_TRY(copy_now(in, *storage));
         *done = tn_event_retain(tn_event_done());
     }
