@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ORDER = ["include/tenon", "src/base", "src/type", "src/ir", "src/reader", "src/writer", "src/kernels", "src/ops", "src/passes",
-         "src/codegen", "src/executable", "src/driver", "src/runtime", "src/pjrt"]
+         "src/codegen", "src/executable", "src/driver", "src/runtime", "src/ffi", "src/pjrt"]
 
 # Folder -> the folders beside itself whose headers it may include. Each driver is a folder of its own.
 VIEWS = {

@@ -7,8 +7,9 @@
  *
  * Order:     each device has one queue. copy_in, copy_out, copy, launch and record append to it;
  *            they take effect in the order of the calls, and may return before they are done.
- * Threads:   the kit never calls two appending functions of one device at once. Everything else may
- *            be called from any thread at any time, wait above all.
+ * Threads:   the kit never calls two appending functions of one device at once, unless the device
+ *            is TN_DEVICE_CONCURRENT. Everything else may be called from any thread at any time,
+ *            wait above all.
  * Ownership: every open, alloc, wrap, load and record is ended by one close, free, unload and drop,
  *            also after errors. Nothing is freed or unloaded while appended work uses it.
  *            A status that a driver returns belongs to the kit. Arrays and structs that are passed
@@ -148,6 +149,9 @@ enum {
     /* Appended work is done when the call returns. Fences are not used: record, wait and drop may
      * be NULL. */
     TN_DEVICE_SYNCHRONOUS = 1 << 0,
+    /* Of a synchronous device: several threads may append at once. Programs that call back into the
+     * host then run beside others, so that what they call may run programs itself. */
+    TN_DEVICE_CONCURRENT = 1 << 1,
 };
 
 typedef struct {

@@ -19,6 +19,27 @@ extern "C" {
 #define PJRT_SLOT(name) PJRT_GLOBAL(name) *name
 
 
+/* ---- Custom calls (type 0): handlers of all stages, and the untyped interface ---------------- */
+
+struct PJRT_Gpu_Register_Custom_Call_Args {
+    size_t struct_size;
+    const char *function_name; /* the target */
+    size_t function_name_size;
+    int api_version; /* 0: handler_execute is a function of the untyped interface; 1: typed */
+    void *handler_instantiate; /* or NULL, as the next two */
+    void *handler_prepare;
+    void *handler_initialize;
+    void *handler_execute;
+};
+PJRT_CALL(PJRT_Gpu_Register_Custom_Call, handler_execute);
+
+struct PJRT_Gpu_Custom_Call_Extension {
+    PJRT_Extension_Base base;
+    PJRT_Gpu_Register_Custom_Call *custom_call;
+};
+PJRT_DEFINE_STRUCT_TRAITS(PJRT_Gpu_Custom_Call_Extension, custom_call);
+
+
 /* ---- Layouts (type 4, version 4) ----------------------------------------------------------- */
 
 typedef struct PJRT_Layouts_MemoryLayout PJRT_Layouts_MemoryLayout;

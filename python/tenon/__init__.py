@@ -53,15 +53,28 @@ def _client_options(name):
     return options
 
 
+def _add_cpu(config, listed):
+    """JAX puts the arguments of host callbacks, and of from_dlpack, on a device of the backend "cpu": without one
+    they fail, so JAX_PLATFORMS=tenon means tenon,cpu. What comes first in the list stays the default."""
+    if "cpu" not in listed and listed[0] in _NAMES:
+        config.update("jax_platforms", ",".join([*listed, "cpu"]))
+
+
 def initialize():
     """Registers the platforms; JAX calls it once, before it makes its first client."""
     from functools import partial
 
+    import jax
     from jax._src import config, xla_bridge
+
+    from tenon import ffi
 
     platforms = config.jax_platforms.value
     for name in platforms.split(",") if platforms else ["tenon"]:
         if name in _NAMES:
-            xla_bridge.register_plugin(name, library_path=library_path(name),
-                                       options=partial(_client_options, name),
+            path = library_path(name)
+            xla_bridge.register_plugin(name, library_path=path, options=partial(_client_options, name),
                                        priority=_PRIORITY)
+            ffi.connect(path, name)
+    if platforms:
+        _add_cpu(jax.config, platforms.split(","))

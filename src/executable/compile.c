@@ -68,6 +68,7 @@ static tn_status *plan_module(tn_executable *e, bool fuse)
     TN_TRY(tn_plan_offsets(&p));
     tn_make_steps(&p, e);
     tn_describe(m, aliases, e->arena, &e->info);
+    TN_TRY(tn_make_calls(e));
     tn_estimate_cost(&p, &e->info);
     return NULL;
 }
@@ -213,6 +214,7 @@ void tn_executable_release(tn_executable *e)
     tn_scratch scratch = {atomic_load_explicit(&e->scratch, memory_order_relaxed)};
     tn_scratch_release(&scratch);
     free(atomic_load_explicit(&e->labels, memory_order_relaxed));
+    tn_end_calls(e);
     tn_arena_free(e->location_arena);
     tn_arena_free(e->arena);
     pthread_mutex_destroy(&e->location_lock);

@@ -111,5 +111,6 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
         info->bytes_accessed += bytes;
         ns += n * (STEP_NS + bytes / BYTES_PER_NS + flops / FLOPS_PER_NS);
     }
+    if (info->calls_out) known = false;
     info->cost_ns = known && ns < 1e18 ? (uint64_t)ns : UINT64_MAX;
 }

@@ -45,6 +45,7 @@ typedef struct {
         struct {
             tn_eval_fn eval;
             const tn_body *const *bodies;
+            struct tn_custom_call *call; /* of a custom call whose handler is from outside */
         };
         struct {
             size_t bytes;
@@ -64,7 +65,9 @@ struct tn_executable {
     const tn_step *steps;
     uint32_t n_steps;
     uint32_t n_bases, refs_at_most; /* of one step */
-    size_t bases_at, tensors_at;    /* offsets in the temp block, where they are many */
+    uint32_t n_calls;               /* steps that have a call */
+    bool has_staged_calls;
+    size_t bases_at, tensors_at; /* offsets in the temp block, where they are many */
 
     const void *code, *options; /* as they came, for serialization */
     size_t code_size, options_size;
@@ -81,6 +84,21 @@ struct tn_executable {
 
 /* Makes the steps of a finished plan. */
 void tn_make_steps(const tn_plan *p, tn_executable *e);
+
+/* Makes the calls of the steps that have a handler from outside, and ends them. */
+tn_status *tn_make_calls(tn_executable *e) TN_MUST_USE;
+void tn_end_calls(tn_executable *e);
+/* Before and after a run of an executable with staged calls: what they leave is in runs[n_calls],
+ * all NULL at first. tensors: room for the most refs of a step. */
+typedef struct {
+    const tn_executable *e;
+    const uintptr_t *bases;
+    tn_tensor *tensors;
+    tn_eval_context *ctx;
+    void **runs;
+} tn_calls_run;
+tn_status *tn_prepare_calls(const tn_calls_run *r) TN_MUST_USE;
+void tn_finish_calls(const tn_calls_run *r);
 
 /* Puts parallel moves into an order in which no source is overwritten before it is read. Moves to
  * where they come from are dropped; a cycle is broken through `spare`. Gives the number of pairs

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
 #include "executable/constants.h"
 #include "executable/program.h"
+#include "ops/custom_call.h"
 
 /* Scratch of up to so many bytes is kept from one run to the next. */
 #define SCRATCH_KEPT (1u << 20)
@@ -11,6 +14,7 @@ typedef struct {
     tn_tensor *tensors;
     tn_eval_context ctx;
     const tn_trace_label *const *labels; /* NULL: nobody records */
+    void **call_runs;                    /* [calls], where some are staged */
 } machine;
 
 static inline void *address(const machine *m, const tn_step_ref *r)
@@ -40,6 +44,8 @@ static tn_status *evaluate(machine *m, const tn_step *s)
         m->tensors[i] = (tn_tensor){address(m, &s->refs[i]), s->refs[i].type};
     tn_scratch_reset(m->ctx.scratch);
     m->ctx.bodies = s->bodies;
+    m->ctx.call = s->call;
+    if (m->call_runs && s->call) m->ctx.call_run = m->call_runs[s->call->index];
     return s->eval(s->op, &m->ctx, m->tensors, m->tensors + s->n_operands);
 }
 
@@ -107,6 +113,18 @@ static tn_status *run_steps(machine *m)
     }
 }
 
+static tn_status *run_staged(machine *m)
+{
+    m->call_runs = calloc(m->e->n_calls, sizeof *m->call_runs);
+    if (!m->call_runs) return TN_ERROR(RESOURCE_EXHAUSTED, "no memory for a run");
+    const tn_calls_run calls = {m->e, m->bases, m->tensors, &m->ctx, m->call_runs};
+    tn_status *s = tn_prepare_calls(&calls);
+    if (!s) s = run_steps(m);
+    tn_finish_calls(&calls);
+    free(m->call_runs);
+    return s;
+}
+
 tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
 {
     /* The cache of scratch is the one thing that a run changes. */
@@ -128,7 +146,7 @@ tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
     find_bases(e, run, m.bases);
     uint64_t start = tn_trace_begin();
     if (start) m.labels = tn_step_labels((tn_executable *)e);
-    tn_status *s = run_steps(&m);
+    tn_status *s = e->has_staged_calls ? run_staged(&m) : run_steps(&m);
     if (start) {
         tn_trace_set_current(NULL);
         TN_TRACE_END(start, TN_TRACE_RUN, e->info.name, NULL, e->info.name, 0);

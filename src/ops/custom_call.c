@@ -128,6 +128,21 @@ tn_status *tn_infer_custom_call(const tn_op *op, tn_arena *a, const tn_type **ou
     return NULL;
 }
 
+const tn_custom_call_provider *tn_custom_call_provider_of(const tn_op *op)
+{
+    if (op->kind != TN_OP_custom_call ||
+        tn_custom_call_find(tn_op_string(op, TN_ATTR_call_target_name)))
+        return NULL;
+    return atomic_load(&provider);
+}
+
+static _Thread_local int depth;
+
+int tn_custom_call_depth(void)
+{
+    return depth;
+}
+
 tn_status *tn_eval_custom_call(const tn_op *op, const tn_eval_context *ctx,
                                const tn_tensor *operands, tn_tensor *results)
 {
@@ -135,6 +150,12 @@ tn_status *tn_eval_custom_call(const tn_op *op, const tn_eval_context *ctx,
     const tn_custom_call_target *t = tn_custom_call_find(name);
     if (t) return t->eval(op, ctx, operands, results);
     const tn_custom_call_provider *p = atomic_load(&provider);
-    if (p) return p->eval(op, ctx, operands, results);
-    return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s'", name);
+    if (!p) return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s'", name);
+    if (!ctx->call)
+        return TN_OP_ERROR(UNIMPLEMENTED, op, "target '%s' is called outside of an executable",
+                           name);
+    depth++;
+    tn_status *s = p->eval(op, ctx, operands, results);
+    depth--;
+    return s;
 }

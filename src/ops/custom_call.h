@@ -23,14 +23,34 @@ tn_status *tn_infer_lapack(const tn_op *op, tn_arena *a, const tn_type **out);
 tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                           tn_tensor *results);
 
-/* Handlers from outside. Functions may be called from any thread. */
+/* Handlers from outside. An executable has a tn_custom_call for each of its ops that has one, which
+ * the provider makes when the program is compiled; the provider's own data is behind it. */
+typedef struct tn_custom_call {
+    uint32_t index; /* among those of the executable */
+    bool staged;    /* wants prepare before each run */
+} tn_custom_call;
+
+/* Functions may be called from any thread. */
 typedef struct {
-    /* Called when the program is compiled. NULL: there is a handler for this op; NOT_FOUND: there
+    /* Called when the program is verified. NULL: there is a handler for this op; NOT_FOUND: there
      * is none; other errors if it can't be called. */
     tn_status *(*check)(const tn_op *op);
-    /* As tn_eval_fn; what belongs to the run is in ctx->custom_calls. */
+    /* Gives *out (NULL at first) as soon as there is something to end, also when it fails. Memory
+     * may be taken from `a`, which lives longer than the call. */
+    tn_status *(*make)(const tn_op *op, tn_arena *a, tn_custom_call **out);
+    void (*end)(tn_custom_call *c);
+    /* Before a run, for staged calls alone: step 0 of all calls comes before step 1 of any. `*run`
+     * is NULL at first, and what is put there is ended by finish once the run is over. */
+    tn_status *(*prepare)(tn_custom_call *c, int step, const tn_eval_context *ctx,
+                          const tn_tensor *operands, tn_tensor *results, void **run);
+    void (*finish)(void *run);
+    /* As tn_eval_fn; ctx->call is the call, ctx->call_run what prepare left. */
     tn_eval_fn eval;
 } tn_custom_call_provider;
+/* The provider for an op, or NULL: a target that Tenon knows itself, or there is no provider. */
+const tn_custom_call_provider *tn_custom_call_provider_of(const tn_op *op);
+/* How many handlers from outside the calling thread is in: one that runs a program again. */
+int tn_custom_call_depth(void);
 /* Sets the provider of this process; it must live for ever. */
 void tn_custom_call_set_provider(const tn_custom_call_provider *p);
 

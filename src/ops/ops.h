@@ -39,9 +39,12 @@ typedef struct tn_eval_context {
     tn_scratch *scratch;         /* reset before each op by the caller of the evaluator */
     uint32_t replica_id, partition_id;
     const tn_body *const *bodies; /* one for each region of the op, compiled beforehand */
-    const struct tn_custom_call_context *custom_calls; /* what only custom calls use; may be NULL */
-    const tn_eval_observer *observer;                  /* of the interpreter; NULL: nobody */
-    const struct tn_host_channels *host_channels;      /* NULL: none (ops/host_channel.h) */
+    /* What only custom calls use: data of the run's caller (or NULL), and of the op's handler. */
+    const struct tn_custom_call_context *custom_calls;
+    struct tn_custom_call *call;
+    void *call_run;
+    const tn_eval_observer *observer;             /* of the interpreter; NULL: nobody */
+    const struct tn_host_channels *host_channels; /* NULL: none (ops/host_channel.h) */
     struct tn_meeting *meeting; /* the other devices of the run; NULL: it has one (ops/meeting.h) */
 } tn_eval_context;
 

@@ -67,7 +67,7 @@ static tn_status *start(const PJRT_LoadedExecutable_Execute_Args *args,
     if (wanted) {
         tn_status *s = make_ends(&e, args->num_devices);
         if (s) {
-            tn_pjrt_context_release(options->custom_calls);
+            tn_ffi_context_release(options->custom_calls);
             return s;
         }
     }
@@ -102,7 +102,7 @@ PJRT_Error *tn_pjrt_LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args 
                                         .n_non_donatable = o.num_non_donatable_input_indices,
                                         .device =
                                             args->execute_device ? args->execute_device->it : NULL,
-                                        .custom_calls = tn_pjrt_context_retain(o.context),
-                                        .release_custom_calls = tn_pjrt_context_release};
+                                        .custom_calls = tn_ffi_context_retain(tn_of_context(o.context)),
+                                        .release_custom_calls = tn_ffi_context_release};
     return tn_pjrt_error(start(args, &options));
 }

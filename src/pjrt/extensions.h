@@ -7,6 +7,7 @@
 
 extern const PJRT_Layouts_Extension tn_pjrt_layouts_extension;
 extern const PJRT_Shardings_Extension tn_pjrt_shardings_extension;
+extern const PJRT_Gpu_Custom_Call_Extension tn_pjrt_custom_call_extension;
 extern const PJRT_FFI_Extension tn_pjrt_ffi_extension;
 extern const PJRT_MemoryDescriptions_Extension tn_pjrt_memory_descriptions_extension;
 extern const PJRT_Profiler_Extension tn_pjrt_profiler_extension;

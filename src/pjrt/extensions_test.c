@@ -6,7 +6,8 @@
 #include "pjrt/execute_context.h"
 #include "pjrt/executable.h"
 #include "pjrt/extensions.h"
-#include "pjrt/ffi.h"
+#include "ffi/call.h"
+#include "ffi/context.h"
 #include "pjrt/pjrt_test.h"
 
 static const void *find(PJRT_Extension_Type type)
@@ -24,6 +25,7 @@ static void the_chain_is_whole(void **state)
         size_t size;
     } want[] = {{PJRT_Extension_Type_Layouts, 80},
                 {PJRT_Extension_Type_Shardings, 40},
+                {PJRT_Extension_Type_Gpu_Custom_Call, 32},
                 {PJRT_Extension_Type_FFI, 48},
                 {PJRT_Extension_Type_MemoryDescriptions, 40},
                 {PJRT_Extension_Type_Profiler, 40}};
@@ -211,18 +213,39 @@ static PJRT_Error *register_handler(const char *target, const char *platform, vo
     return x->register_handler(&r);
 }
 
+static int calls_of_f;
+static XLA_FFI_Error *handler_f(XLA_FFI_CallFrame *frame)
+{
+    if (frame->extension_start) return NULL; /* version 0 of the interface, without state */
+    calls_of_f++;
+    const XLA_FFI_Buffer *in = frame->args.args[0], *out = frame->rets.rets[0];
+    for (int64_t i = 0; i < in->dims[0]; i++)
+        ((float *)out->data)[i] = 2 * ((const float *)in->data)[i];
+    return NULL;
+}
+static XLA_FFI_Error *handler_g(XLA_FFI_CallFrame *frame)
+{
+    return NULL;
+}
+static XLA_FFI_Error *handler_of_the_future(XLA_FFI_CallFrame *frame)
+{
+    ((XLA_FFI_Metadata_Extension *)frame->extension_start)->metadata->api_version.major_version = 7;
+    return NULL;
+}
+
 static void handlers_are_kept_by_target_and_platform(void **state)
 {
-    int x, y;
-    assert_null(tn_pjrt_ffi_handler("f"));
-    ok(register_handler("f", "cpu", &x));
-    ok(register_handler("f", "cpu", &x));
-    expect_error(register_handler("f", "cpu", &y), TN_ALREADY_EXISTS, "target f");
-    assert_ptr_equal(tn_pjrt_ffi_handler("f"), &x);
-    ok(register_handler("f", "sim", &y));
-    assert_ptr_equal(tn_pjrt_ffi_handler("f"), &y);
-    assert_null(tn_pjrt_ffi_handler("ff"));
+    assert_null(tn_ffi_find("f"));
+    ok(register_handler("f", "cpu", handler_f));
+    ok(register_handler("f", "cpu", handler_f));
+    expect_error(register_handler("f", "cpu", handler_g), TN_ALREADY_EXISTS, "target f");
+    assert_ptr_equal(tn_ffi_find("f")->stages.execute, handler_f);
+    ok(register_handler("f", "sim", handler_g));
+    assert_ptr_equal(tn_ffi_find("f")->stages.execute, handler_g);
+    assert_null(tn_ffi_find("ff"));
     expect_error(register_handler("g", "cpu", NULL), TN_INVALID_ARGUMENT, "handler is NULL");
+    expect_error(register_handler("g", "cpu", handler_of_the_future), TN_UNIMPLEMENTED,
+                 "version 7.0");
 }
 
 static void build_custom_call(builder *b, void *target)
@@ -236,16 +259,23 @@ static void build_custom_call(builder *b, void *target)
     RETURN(b, &op->results[0]);
 }
 
-static void programs_that_call_a_handler_are_refused_by_name(void **state)
+static void programs_call_registered_handlers(void **state)
 {
-    int x;
     tn_executable *e;
-    tn_pjrt_ffi_init();
-    ok(register_handler("known_handler", "cpu", &x));
-    expect_status(compile_program(build_custom_call, "known_handler", false, 0, &e),
-                  TN_UNIMPLEMENTED, "known_handler");
+    tn_ffi_init();
+    ok(register_handler("known_handler", "cpu", handler_f));
     expect_status(compile_program(build_custom_call, "nobodys_handler", false, 0, &e), TN_NOT_FOUND,
                   "nobodys_handler");
+    tn_status *s = compile_program(build_custom_call, "known_handler", false, 0, &e);
+    assert_null(s);
+    assert_true(tn_executable_get_info(e)->calls_out);
+    _Alignas(64) float in[2] = {3, -4}, out[2] = {0};
+    tn_run run = {.args = (void *[]){in}, .results = (void *[]){out}, .temp = NULL};
+    s = tn_executable_run(e, &run);
+    assert_null(s);
+    assert_int_equal(calls_of_f, 1);
+    assert_true(out[0] == 6 && out[1] == -8);
+    tn_executable_release(e);
 }
 
 static void runs_see_the_data_of_their_context(void **state)
@@ -256,19 +286,19 @@ static void runs_see_the_data_of_their_context(void **state)
     ok(tn_pjrt_api()->PJRT_ExecuteContext_Create(&c));
     ARGS(FFI_UserData_Add, add, .context = c.context, .user_data = {.type_id = 1, .data = &one});
     ok(x->user_data_add(&add));
-    const struct tn_custom_call_context *run = tn_pjrt_context_retain(c.context);
+    const struct tn_custom_call_context *run = tn_ffi_context_retain((const void *)c.context);
     add.user_data = (PJRT_FFI_UserData){.type_id = 2, .data = &two};
     ok(x->user_data_add(&add));
     expect_error(x->user_data_add(&add), TN_ALREADY_EXISTS, "type 2");
     ARGS(ExecuteContext_Destroy, end, .context = c.context);
     ok(tn_pjrt_api()->PJRT_ExecuteContext_Destroy(&end));
-    assert_ptr_equal(tn_pjrt_context_find(run, 1), &one);
-    assert_ptr_equal(tn_pjrt_context_find(run, 2), &two);
-    assert_null(tn_pjrt_context_find(run, 3));
-    assert_null(tn_pjrt_context_find(NULL, 1));
-    tn_pjrt_context_release(run);
-    assert_null(tn_pjrt_context_retain(NULL));
-    tn_pjrt_context_release(NULL);
+    assert_ptr_equal(tn_ffi_context_find(run, 1), &one);
+    assert_ptr_equal(tn_ffi_context_find(run, 2), &two);
+    assert_null(tn_ffi_context_find(run, 3));
+    assert_null(tn_ffi_context_find(NULL, 1));
+    tn_ffi_context_release(run);
+    assert_null(tn_ffi_context_retain(NULL));
+    tn_ffi_context_release(NULL);
 }
 
 /* ---- Profiler ---- */
@@ -342,7 +372,7 @@ int main(void)
         cmocka_unit_test(default_layouts_and_memories_need_no_device),
         cmocka_unit_test(types_have_one_id_each),
         cmocka_unit_test(handlers_are_kept_by_target_and_platform),
-        cmocka_unit_test(programs_that_call_a_handler_are_refused_by_name),
+        cmocka_unit_test(programs_call_registered_handlers),
         cmocka_unit_test(runs_see_the_data_of_their_context),
         cmocka_unit_test(a_profile_is_recorded_and_collected),
     };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pjrt/ffi.h"
+#include "ffi/call.h"
 #include "pjrt/object.h"
 #include "reader/reader.h"
 
 PJRT_Error *tn_pjrt_Plugin_Initialize(PJRT_Plugin_Initialize_Args *args)
 {
-    tn_pjrt_ffi_init();
+    tn_ffi_init();
     return NULL;
 }
 

@@ -36,7 +36,7 @@ TN_PJRT_ENTRY_OUT(PJRT_Shardings_PJRT_Executable_OutputShardings,
 const PJRT_Shardings_Extension tn_pjrt_shardings_extension = {
     .base = {.struct_size = PJRT_Shardings_Extension_STRUCT_SIZE,
              .type = PJRT_Extension_Type_Shardings,
-             .next = TN_PJRT_EXTENSION(ffi)},
+             .next = TN_PJRT_EXTENSION(custom_call)},
     .PJRT_Shardings_PJRT_Executable_ParameterShardings =
         entry_PJRT_Shardings_PJRT_Executable_ParameterShardings,
     .PJRT_Shardings_PJRT_Executable_OutputShardings =

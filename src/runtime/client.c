@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/crew.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "runtime/client_internal.h"
@@ -51,6 +52,7 @@ static tn_status *open_device(tn_client *c, const tn_client_options *o, uint32_t
     TN_TRY(c->driver.open(c->kit, i, &d->handle));
     TN_TRY(tn_driver_device_info(&c->driver, d->handle, &d->info));
     d->synchronous = d->info.flags & TN_DEVICE_SYNCHRONOUS;
+    d->concurrent = d->synchronous && d->info.flags & TN_DEVICE_CONCURRENT;
 
     char name[32];
     snprintf(name, sizeof name, "tn-launch-%" PRIu32, i);
@@ -164,6 +166,7 @@ static void *destroy(void *client)
     tn_dma_release(c);
     tn_kit_destroy(c->kit);
     tn_thread_pool_destroy(c->pool);
+    tn_crew_settle();
     tn_topology_release(c->topology);
     free(c->devices);
     free(c->device_list);

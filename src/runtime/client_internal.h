@@ -45,6 +45,7 @@ struct tn_device {
     tn_driver_device *handle;
     tn_device_info info;
     bool synchronous;
+    bool concurrent; /* launches may overlap */
     bool mapped; /* the host can address its memory */
     tn_memory memories[TN_MEMORY_KINDS];
     tn_memory *memory_list[TN_MEMORY_KINDS];

@@ -58,10 +58,17 @@ static tn_status *check_devices(const call *c)
     return NULL;
 }
 
+/* Callers that have no buffers of tokens (JAX) send pred[0] for one. */
+static bool is_empty_predicate(const tn_type *t)
+{
+    return t->element == TN_I1 && t->rank == 1 && t->dims[0] == 0;
+}
+
 static bool fits(const tn_type *param, const tn_type *buffer)
 {
     bool token = buffer->kind == TN_TYPE_TOKEN || buffer->element == TN_TOKEN;
-    if (param->kind == TN_TYPE_TOKEN || token) return param->kind == TN_TYPE_TOKEN && token;
+    if (param->kind == TN_TYPE_TOKEN) return token || is_empty_predicate(buffer);
+    if (token) return is_empty_predicate(param);
     return param->element == buffer->element && param->rank == buffer->rank &&
            (param->rank == 0 ||
             memcmp(param->dims, buffer->dims, param->rank * sizeof param->dims[0]) == 0);

@@ -3,6 +3,7 @@
 #ifndef TN_RUNTIME_EXECUTE_INTERNAL_H
 #define TN_RUNTIME_EXECUTE_INTERNAL_H
 
+#include "base/crew.h"
 #include "runtime/buffer_internal.h"
 #include "runtime/collective.h"
 #include "runtime/execute.h"
@@ -87,6 +88,7 @@ typedef struct {
 
 struct tn_launch_record {
     tn_task task;
+    tn_crew_task crew_task; /* where it runs beside the queue */
     tn_completion completion;
     tn_launch_record *next, **link; /* of the device's runs in flight */
     bool listed;                    /* among them */
@@ -100,8 +102,10 @@ struct tn_launch_record {
     tn_status *poison;
     int launch_id;
     uint32_t replica, partition, part; /* part: which of the launch it is */
-    bool alone;                        /* no other device runs its part of the same launch */
-    bool entered;                      /* the caller runs it, and holds the launch queue */
+    bool beside;  /* calls out: runs on a thread of its own, beside the queue */
+    bool nested;  /* and was started from such a call */
+    bool alone;   /* no other device runs its part of the same launch */
+    bool entered; /* the caller runs it, and holds the launch queue */
     uint32_t n_args, n_results;
     tn_storage *temp;
     tn_launch_arg *args;

@@ -2,6 +2,7 @@
 /* launch.c - one run on one device, from the moment it has all it needs. */
 #include <stdlib.h>
 
+#include "ops/custom_call.h"
 #include "runtime/execute_internal.h"
 #include "runtime/transfer_internal.h"
 
@@ -166,6 +167,11 @@ static tn_status *append(tn_launch_record *r)
 
 static void run(tn_launch_record *r)
 {
+    if (r->beside) {
+        tn_status *failed = late_error(r);
+        end(r, failed ? failed : append(r));
+        return;
+    }
     tn_stream *stream = r->device->stream;
     tn_status *s = late_error(r);
     if (!s && r->listed) {
@@ -193,12 +199,35 @@ static void run_task(tn_task *t)
     run(TN_CONTAINER(t, tn_launch_record, task));
 }
 
+/* ---- Runs beside the queue ----
+ *
+ * What a run calls out to may take any time, may wait for other runs and start runs itself: on the
+ * queue all that would be stuck behind it. So it gets a thread, and one more for each that is
+ * nested in it, for those must not wait for a free one. Where it can, the thread that calls does a
+ * nested run itself. */
+
+enum { CALLERS_AT_MOST = 64 };
+static tn_lane callers = TN_LANE_INIT(callers, CALLERS_AT_MOST);
+
+static void run_beside(tn_crew_task *t)
+{
+    run(TN_CONTAINER(t, tn_launch_record, crew_task));
+}
+
+static void unblock_beside(tn_launch_record *r)
+{
+    if (atomic_fetch_sub_explicit(&r->task.waits, 1, memory_order_acq_rel) > 1) return;
+    r->crew_task.run = run_beside;
+    tn_lane_push(&callers, &r->crew_task, r->nested);
+}
+
 /* ---- The start ---- */
 
 static void arg_is_ready(tn_waiter *w, const tn_status *s)
 {
     tn_launch_record *r = TN_CONTAINER(w, tn_launch_arg, waiter)->launch;
-    tn_queue_unblock(r->device->launches, &r->task);
+    if (r->beside) unblock_beside(r);
+    else tn_queue_unblock(r->device->launches, &r->task);
 }
 
 /* What comes from the same stream is in front of us there already. */
@@ -235,9 +264,11 @@ void tn_launch_start(tn_launch_record *r)
     unsigned waits = 0;
     for (uint32_t i = 0; i < r->n_args; i++)
         if (must_wait(r, &r->args[i])) waits++;
-    r->entered = waits == 0 && is_cheap(r) && tn_queue_try_enter(queue);
+    r->beside = r->alone && r->device->concurrent && r->loaded->program.info->calls_out;
+    r->nested = r->beside && tn_custom_call_depth() > 0;
+    r->entered = !r->beside && waits == 0 && is_cheap(r) && tn_queue_try_enter(queue);
     if (r->launch_id != 0 && !(r->entered && r->device->synchronous)) enter_device(r);
-    if (r->entered) {
+    if (r->entered || (r->nested && waits == 0)) {
         run(r);
         return;
     }
@@ -245,15 +276,16 @@ void tn_launch_start(tn_launch_record *r)
     /* One more, so that it does not run while waiters are still being added. */
     r->task.run = run_task;
     atomic_init(&r->task.waits, r->n_args + 1);
-    tn_queue_push(queue, &r->task);
+    if (!r->beside) tn_queue_push(queue, &r->task);
     for (uint32_t i = 0; i < r->n_args; i++) {
         tn_launch_arg *a = &r->args[i];
         a->waiter.fn = arg_is_ready;
         a->launch = r;
         if (!must_wait(r, a) || !tn_event_add_waiter(a->ready, &a->waiter))
-            tn_queue_unblock(queue, &r->task);
+            arg_is_ready(&a->waiter, NULL);
     }
-    tn_queue_unblock(queue, &r->task);
+    if (r->beside) unblock_beside(r);
+    else tn_queue_unblock(queue, &r->task);
 }
 
 void tn_device_poison(tn_device *d, int launch_id, tn_status *error, bool *poisoned)
