@@ -7,7 +7,7 @@
 #include "executable/compile_options.h"
 #include "executable/fingerprint.h"
 #include "executable/program.h"
-#include "passes/passes.h"
+#include "passes/refine.h"
 #include "reader/reader.h"
 
 typedef struct {
@@ -45,7 +45,7 @@ static const char *text_of_location(const tn_locator *l, tn_arena *a, uint32_t l
     return r.text;
 }
 
-static void keep_locations(tn_executable *e)
+void tn_keep_locations(tn_executable *e)
 {
     if (!e->module->locator) return;
     late_locator *l = TN_NEW(e->arena, late_locator);
@@ -54,7 +54,7 @@ static void keep_locations(tn_executable *e)
     e->module->locator = &l->as_locator;
 }
 
-static tn_status *plan_module(tn_executable *e, bool fuse)
+tn_status *tn_plan_module(tn_executable *e, bool fuse)
 {
     tn_module *m = e->module;
     tn_module_number(m);
@@ -102,33 +102,47 @@ static tn_status *compile(void *ctx)
     TN_TRY(settle_count(&e->module->num_partitions, source.num_partitions, "partitions"));
     if (!source.as_it_is) TN_TRY(tn_module_verify(e->module));
     TN_TRACE_END(start, TN_TRACE_COMPILE, "verify", NULL, name, 0);
-    TN_TRY(tn_passes_run(e->module, source.as_it_is));
-    start = tn_trace_begin();
-    TN_TRY(plan_module(e, tn_options_get()->fuse && !source.unfused));
-    TN_TRACE_END(start, TN_TRACE_COMPILE, "plan", NULL, name, 0);
+    TN_TRY(tn_passes_run(e->module, TN_PASSES_BEFORE_SIZES, source.as_it_is));
+    e->fuse = tn_options_get()->fuse && !source.unfused;
+    e->as_it_is = source.as_it_is;
+    if (!tn_module_is_sized(e->module)) TN_TRY(tn_find_sizes(e));
+    if (!e->info.is_dynamic) {
+        TN_TRY(tn_passes_run(e->module, TN_PASSES_WITH_SIZES, source.as_it_is));
+        start = tn_trace_begin();
+        TN_TRY(tn_plan_module(e, e->fuse));
+        TN_TRACE_END(start, TN_TRACE_COMPILE, "plan", NULL, name, 0);
+    }
     tn_fingerprint(e->code, e->code_size, e->options, e->options_size, e->info.fingerprint);
-    keep_locations(e);
+    tn_keep_locations(e);
     if (tn_dumps("steps")) tn_dump_steps(e, stderr);
     e->info.code_bytes = tn_arena_bytes(e->arena);
     return NULL;
 }
 
-tn_status *tn_compile_source(const tn_source *source, tn_executable **out)
+tn_status *tn_executable_new(tn_executable **out)
 {
+    *out = NULL;
     tn_executable *e = calloc(1, sizeof *e);
     if (!e) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for an executable");
     atomic_init(&e->references, 1);
     pthread_mutex_init(&e->location_lock, NULL);
     e->arena = tn_arena_new();
-    job j = {source, e};
-    tn_status *s;
-    uint64_t start = tn_trace_begin();
     if (e->arena) {
-        tn_arena_fail_at(e->arena, source->fail_at);
-        s = tn_arena_run(e->arena, compile, &j);
-    } else {
-        s = TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for an executable");
+        *out = e;
+        return NULL;
     }
+    tn_executable_release(e);
+    return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for an executable");
+}
+
+tn_status *tn_compile_source(const tn_source *source, tn_executable **out)
+{
+    tn_executable *e;
+    TN_TRY(tn_executable_new(&e));
+    job j = {source, e};
+    uint64_t start = tn_trace_begin();
+    tn_arena_fail_at(e->arena, source->fail_at);
+    tn_status *s = tn_arena_run(e->arena, compile, &j);
     TN_TRACE_END(start, TN_TRACE_COMPILE, "compile", NULL, s ? "" : e->info.name, 0);
     if (s) tn_executable_release(e);
     else *out = e;
@@ -215,6 +229,7 @@ void tn_executable_release(tn_executable *e)
     tn_scratch_release(&scratch);
     free(atomic_load_explicit(&e->labels, memory_order_relaxed));
     tn_end_calls(e);
+    tn_executable_release(e->base);
     tn_arena_free(e->location_arena);
     tn_arena_free(e->arena);
     pthread_mutex_destroy(&e->location_lock);

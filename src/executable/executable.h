@@ -15,7 +15,7 @@ typedef struct tn_compile_options tn_compile_options; /* executable/compile_opti
 typedef struct tn_executable tn_executable;
 
 typedef struct {
-    const tn_type *type;     /* static tensor or token */
+    const tn_type *type;     /* tensor or token; static unless the executable is_dynamic */
     const char *memory_kind; /* "device" unless mhlo.memory_kind says otherwise */
     const tn_attr *sharding; /* sdy.sharding or mhlo.sharding, NULL: none */
     const char *layout_mode; /* mhlo.layout_mode, NULL: none */
@@ -28,6 +28,9 @@ typedef struct {
     const char *name;
     uint32_t num_replicas, num_partitions;
     uint32_t n_params, n_results;
+    /* Sizes are known only to a run: it can't be run itself, see tn_executable_specialize. What
+     * depends on sizes (temp_bytes, costs, aliases) is 0 or absent. */
+    bool is_dynamic;
     const tn_executable_value *params, *results;
     size_t temp_bytes;     /* memory a run needs besides parameters and results; aligned to 64 */
     size_t constant_bytes; /* held by the executable */
@@ -63,6 +66,33 @@ typedef struct {
     struct tn_meeting *meeting; /* of a run on several devices (ops/meeting.h); else NULL */
 } tn_run;
 tn_status *tn_executable_run(const tn_executable *e, const tn_run *run) TN_MUST_USE;
+
+/* ---- Programs of which a run brings the sizes ---- */
+
+/* What a run knows. */
+typedef struct {
+    const tn_type *const *params; /* [n_params] the types of its arguments, static */
+    const void *values;           /* the results of all stages so far, end to end */
+    size_t size;
+} tn_sizes;
+
+/* What a stage takes: arguments of the dynamic program, in the order of its own parameters. */
+typedef struct {
+    uint32_t n_params;
+    const uint32_t *params;
+} tn_stage;
+
+/* The static executable of a dynamic one for these sizes. Where sizes depend on values it is a
+ * stage instead: running it gives small results, and with them appended to `values` the next call
+ * gets further. Equal sizes and values give equal executables, so what comes of them may be kept.
+ * INVALID_ARGUMENT: the sizes contradict each other, or an assertion of the program; UNIMPLEMENTED:
+ * sizes that can't be computed beforehand. May be called from many threads at once. */
+tn_status *tn_executable_specialize(const tn_executable *e, const tn_sizes *sizes,
+                                    tn_executable **out) TN_MUST_USE;
+/* NULL: it is no stage. Lives as long as `e`. */
+const tn_stage *tn_executable_stage(const tn_executable *e);
+/* Can an argument of the type (static) be passed where the program says `param`? */
+bool tn_executable_takes(const tn_type *param, const tn_type *type);
 
 /* Bytes that tn_executable_deserialize turns into an equal executable in this or another process;
  * caller frees with free(). */

@@ -69,6 +69,13 @@ struct tn_executable {
     bool has_staged_calls;
     size_t bases_at, tensors_at; /* offsets in the temp block, where they are many */
 
+    /* Programs of unknown sizes: what refining makes of the module for one set of sizes is an
+     * executable of its own, which shares code, types and constants with its base. */
+    bool fuse, as_it_is;
+    tn_executable *base; /* retained; NULL: none */
+    tn_stage stage;
+    bool is_stage;
+
     const void *code, *options; /* as they came, for serialization */
     size_t code_size, options_size;
 
@@ -81,6 +88,16 @@ struct tn_executable {
     pthread_mutex_t location_lock;
     tn_arena *location_arena;
 };
+
+/* An executable with an arena and one reference. */
+tn_status *tn_executable_new(tn_executable **out) TN_MUST_USE;
+/* Plans the module, whose passes have run, and makes the steps. */
+tn_status *tn_plan_module(tn_executable *e, bool fuse) TN_MUST_USE;
+/* Lets messages say where ops come from long after the compilation. */
+void tn_keep_locations(tn_executable *e);
+/* For a module that does not say all sizes. Where they follow from the module alone it becomes a
+ * copy that says them; else the executable is_dynamic, and described. */
+tn_status *tn_find_sizes(tn_executable *e) TN_MUST_USE;
 
 /* Makes the steps of a finished plan. */
 void tn_make_steps(const tn_plan *p, tn_executable *e);

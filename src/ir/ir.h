@@ -199,6 +199,7 @@ struct tn_module {
     const tn_named_attr *attrs;
     tn_op **symbols; /* sdy.mesh ops, in order */
     const tn_locator *locator;
+    struct tn_refinement *refinement; /* for the pass refine (passes/refine.h); NULL: none */
 };
 
 tn_module *tn_module_new(tn_arena *a);
@@ -236,6 +237,12 @@ tn_value *tn_value_map_get(const tn_value_map *m, const tn_value *from); /* NULL
  * Results and region arguments are added to `map`. */
 tn_op *tn_op_clone(tn_module *m, const tn_op *op,
                    tn_value_map *map); /* detached; results are bound in map */
+/* Appends copies of all ops of `from` to `to`, a region of `f` whose arguments `map` gives. */
+void tn_region_copy(tn_module *m, const tn_region *from, tn_region *to, tn_function *f,
+                    tn_value_map *map);
+/* A copy of all functions in `a`. It shares types, attributes and symbols with `from`, which must
+ * outlive it, and is made without changing `from`: any number of threads may copy one module. */
+tn_module *tn_module_copy(const tn_module *from, tn_arena *a);
 
 const tn_attr *tn_attr_bool(tn_arena *a, bool v);
 const tn_attr *tn_attr_int(tn_arena *a, int64_t v);

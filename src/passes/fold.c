@@ -167,12 +167,17 @@ static bool fold_small(tn_module *m, tn_op *op)
     return true;
 }
 
-static tn_status *fold_op(tn_module *m, tn_op *op, bool *changed)
+void tn_fold_op(tn_module *m, tn_op *op, bool *changed)
 {
     /* Bodies of reductions and the like stay as they are: their stages know them by sight. */
-    if (!is_foldable(op) || !all_constant(op) || !is_closed(op)) return NULL;
+    if (!is_foldable(op) || !all_constant(op) || !is_closed(op)) return;
     if (all_splats(op) && fold_splats(m, op)) *changed = true;
     else if (is_small(op) && fold_small(m, op)) *changed = true;
+}
+
+static tn_status *fold_op(tn_module *m, tn_op *op, bool *changed)
+{
+    tn_fold_op(m, op, changed);
     return NULL;
 }
 

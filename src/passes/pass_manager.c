@@ -45,12 +45,14 @@ static void dump(const tn_module *m, const char *name)
     fprintf(stderr, "// after %s\n%.*s\n", name, (int)size, text);
 }
 
-tn_status *tn_passes_run(tn_module *m, bool only_needed)
+tn_status *tn_passes_run(tn_module *m, tn_passes_part part, bool only_needed)
 {
     const tn_options *o = tn_options_get();
-    bool stopped = false, log = tn_log_enabled(TN_LOG_DEBUG, "passes");
+    bool sized = false, stopped = false, log = tn_log_enabled(TN_LOG_DEBUG, "passes");
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         const pass *p = &passes[i];
+        sized = sized || p->run == tn_pass_refine;
+        if (part == (sized ? TN_PASSES_BEFORE_SIZES : TN_PASSES_WITH_SIZES)) continue;
         if ((only_needed || stopped) && !p->needed) continue;
         uint64_t start = log ? tn_trace_now() : 0, recorded = tn_trace_begin();
         bool changed = false;

@@ -23,9 +23,14 @@ static inline bool tn_op_has_effect(const tn_op *op)
 
 /* Does TN_DUMP name `name` (or "all")? */
 bool tn_dumps(const char *name);
-/* Runs the pipeline on a verified module; `only_needed` leaves out what merely makes it faster.
- * Honours TN_DUMP (prints after the passes that it names), TN_LAST_PASS (stops after that one) and
- * TN_LOG=passes:debug (times and changes); in debug builds verifies after each pass. */
-tn_status *tn_passes_run(tn_module *m, bool only_needed) TN_MUST_USE;
+typedef enum {
+    TN_PASSES_ALL,
+    TN_PASSES_BEFORE_SIZES, /* those before `refine` */
+    TN_PASSES_WITH_SIZES    /* `refine` and those after it */
+} tn_passes_part;
+/* Runs a part of the pipeline on a verified module; `only_needed` leaves out what merely makes it
+ * faster. Honours TN_DUMP (prints after the passes that it names), TN_LAST_PASS (stops after that
+ * one) and TN_LOG=passes:debug (times and changes); in debug builds verifies after each pass. */
+tn_status *tn_passes_run(tn_module *m, tn_passes_part part, bool only_needed) TN_MUST_USE;
 
 #endif

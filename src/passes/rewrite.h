@@ -28,6 +28,10 @@ tn_value *tn_rewrite_constant(tn_module *m, tn_op *where, tn_literal literal);
 /* A splat of an integer or boolean type. */
 tn_value *tn_rewrite_splat(tn_module *m, tn_op *where, const tn_type *type, int64_t value);
 
+/* Computes `op` if all its operands are constants and the op and its results are small; then it is
+ * gone and *changed is set. */
+void tn_fold_op(tn_module *m, tn_op *op, bool *changed);
+
 /* Puts the ops of region `r` of `op` in its place and the terminator's operands in place of its
  * results, and removes `op`. The region's arguments must have been replaced. */
 void tn_rewrite_by_region(tn_op *op, tn_region *r);

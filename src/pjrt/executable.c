@@ -210,6 +210,7 @@ typedef struct {
 static void count_bytes(byte_counts *c, const tn_executable_value *v)
 {
     bool on_device = !strcmp(v->memory_kind, tn_memory_kind_names[TN_MEMORY_DEVICE]);
+    if (!tn_type_is_static(v->type)) return; /* only a run knows */
     *(on_device ? &c->device : &c->host) += (int64_t)tn_type_bytes(v->type);
 }
 

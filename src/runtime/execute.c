@@ -58,22 +58,6 @@ static tn_status *check_devices(const call *c)
     return NULL;
 }
 
-/* Callers that have no buffers of tokens (JAX) send pred[0] for one. */
-static bool is_empty_predicate(const tn_type *t)
-{
-    return t->element == TN_I1 && t->rank == 1 && t->dims[0] == 0;
-}
-
-static bool fits(const tn_type *param, const tn_type *buffer)
-{
-    bool token = buffer->kind == TN_TYPE_TOKEN || buffer->element == TN_TOKEN;
-    if (param->kind == TN_TYPE_TOKEN) return token || is_empty_predicate(buffer);
-    if (token) return is_empty_predicate(param);
-    return param->element == buffer->element && param->rank == buffer->rank &&
-           (param->rank == 0 ||
-            memcmp(param->dims, buffer->dims, param->rank * sizeof param->dims[0]) == 0);
-}
-
 static tn_status *check_arg(const call *c, size_t d, uint32_t i)
 {
     const tn_executable_info *info = c->loaded->program.info;
@@ -84,7 +68,7 @@ static tn_status *check_arg(const call *c, size_t d, uint32_t i)
         return TN_ERROR(INVALID_ARGUMENT,
                         "argument %" PRIu32 " of %s is on device %s, but the execution is on %s", i,
                         info->name, got->description->to_string, expected->description->to_string);
-    if (!fits(info->params[i].type, &b->type)) {
+    if (!tn_executable_takes(info->params[i].type, &b->type)) {
         char x[256], y[256];
         return TN_ERROR(INVALID_ARGUMENT, "argument %" PRIu32 " of %s: expected %s, got %s", i,
                         info->name, tn_type_format(info->params[i].type, x, sizeof x),
@@ -389,6 +373,22 @@ static tn_status *make_meeting(call *c)
                                 c->loaded->client->collective_timeout_ns, &c->meeting);
 }
 
+/* A program of unknown sizes is run as the one that it is for the sizes of these arguments. */
+static tn_status *settle_sizes(call *c, tn_loaded_executable **sized)
+{
+    if (!c->loaded->program.info->is_dynamic) return NULL;
+    TN_TRY(check(c));
+    tn_sized_run run = {
+        .args = c->args,
+        .n_devices = c->n_devices,
+        .n_args = c->n_args,
+        .custom_calls = c->custom_calls ? c->custom_calls->context : NULL,
+    };
+    TN_TRY(tn_sized_executable(c->loaded, &run, sized));
+    c->loaded = *sized;
+    return NULL;
+}
+
 static tn_status *execute(call *c)
 {
     enum { FEW = 16 };
@@ -429,8 +429,11 @@ tn_status *tn_execute(tn_loaded_executable *l, const tn_execute_options *options
         .outs = outs,
         .done = done,
     };
+    tn_loaded_executable *sized = NULL;
     TN_TRY(wrap_custom_calls(options, &c.custom_calls));
-    tn_status *s = execute(&c);
+    tn_status *s = settle_sizes(&c, &sized);
+    if (!s) s = execute(&c);
+    tn_loaded_executable_release(sized);
     tn_custom_calls_release(c.custom_calls);
     return s;
 }

@@ -54,6 +54,10 @@ typedef struct {
 
 /* Starts a run on each device and returns; its failure shows in the events.
  *
+ * A dynamic program (tn_executable_info.is_dynamic) is compiled for the sizes of the arguments when
+ * they come for the first time, and results have the sizes that follow. Where sizes depend on
+ * values, the call blocks until the arguments that they are computed from are ready, and returns
+ * their error if there is one.
  * args[d][a]: n_devices lists of n_args buffers, borrowed; outs[d][r]: room for the results, each a
  * reference of the caller's; done: NULL, or room for n_devices events.
  * Donated parameters are deleted on return, unless an external reference is held or they are named

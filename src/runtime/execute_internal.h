@@ -29,11 +29,14 @@ typedef struct {
     int kind; /* of memory */
 } tn_loaded_result;
 
+typedef struct tn_sized_cache tn_sized_cache;
+
 struct tn_loaded_executable {
     tn_ref ref;
     tn_client *client;
     tn_program program;
     tn_executable *executable; /* NULL in tests of the runtime alone */
+    tn_sized_cache *sized;     /* of a dynamic program; such a one is not loaded onto devices */
     tn_host_program host_program;
     bool portable;
     bool donates; /* some parameter is donated */
@@ -46,6 +49,24 @@ struct tn_loaded_executable {
     pthread_mutex_t lock;  /* code */
     tn_code_object **code; /* [client devices]; NULL: not loaded there */
 };
+
+/* ---- Programs of which a run brings the sizes (sized.c) ---- */
+
+/* What a run brings. */
+typedef struct {
+    tn_buffer *const *const *args; /* [n_devices][n_args], which fit the program */
+    size_t n_devices, n_args;
+    const struct tn_custom_call_context *custom_calls;
+} tn_sized_run;
+
+/* A new reference to the static executable for a run of `l`, whose program is dynamic: one kept
+ * from earlier runs with these sizes, else a new one. Blocks until the arguments are ready that
+ * sizes depend on by value, and compiles what it does not have. Errors: those of
+ * tn_executable_specialize, and of such an argument. */
+tn_status *tn_sized_executable(tn_loaded_executable *l, const tn_sized_run *run,
+                               tn_loaded_executable **out) TN_MUST_USE;
+tn_status *tn_sized_cache_create(tn_sized_cache **out) TN_MUST_USE;
+void tn_sized_cache_free(tn_sized_cache *c); /* NULL is fine */
 
 /* The program on a device; loads it if need be. */
 tn_status *tn_loaded_executable_code(tn_loaded_executable *l, tn_device *d,

@@ -110,11 +110,14 @@ static tn_status *assign(tn_loaded_executable *l, const int *device_ids, size_t 
 
 static tn_status *load(tn_loaded_executable *l, const int *device_ids, size_t n_ids)
 {
-    TN_TRY(describe_results(l));
+    bool dynamic = l->program.info->is_dynamic;
+    if (dynamic) TN_TRY(tn_sized_cache_create(&l->sized));
+    else TN_TRY(describe_results(l));
     l->code = calloc(l->client->n_devices, sizeof(tn_code_object *));
     if (!l->code) return no_memory();
     if (l->portable) return NULL;
     TN_TRY(assign(l, device_ids, n_ids));
+    if (dynamic) return NULL;
     for (size_t i = 0; i < l->n_devices; i++) {
         tn_code_object *ignored;
         TN_ANNOTATE(tn_loaded_executable_code(l, l->devices[i], &ignored), "loading %s onto %s",
@@ -229,6 +232,7 @@ void tn_loaded_executable_release(tn_loaded_executable *l)
     if (tn_is_forked(c->fork_generation)) return;
     for (size_t i = 0; l->code && i < c->n_devices; i++)
         if (l->code[i]) c->driver.unload(c->devices[i].handle, l->code[i]);
+    tn_sized_cache_free(l->sized);
     l->program.release(l->program.self);
     free(l->code);
     free(l->results);
