@@ -377,7 +377,6 @@ static tn_status *make_meeting(call *c)
 static tn_status *settle_sizes(call *c, tn_loaded_executable **sized)
 {
     if (!c->loaded->program.info->is_dynamic) return NULL;
-    TN_TRY(check(c));
     tn_sized_run run = {
         .args = c->args,
         .n_devices = c->n_devices,
@@ -389,7 +388,7 @@ static tn_status *settle_sizes(call *c, tn_loaded_executable **sized)
     return NULL;
 }
 
-static tn_status *execute(call *c)
+static tn_status *execute(call *c, tn_loaded_executable **sized)
 {
     enum { FEW = 16 };
     tn_launch_record *few[FEW] = {0};
@@ -397,6 +396,7 @@ static tn_status *execute(call *c)
     TN_TRY(mark_kept(c->options, c->n_args, &keep));
     c->keep = keep;
     tn_status *s = check(c);
+    if (!s) s = settle_sizes(c, sized);
     if (!s) s = make_meeting(c);
     c->records = c->n_devices <= FEW ? few : calloc(c->n_devices, sizeof(tn_launch_record *));
     if (!s && !c->records) s = TN_ERROR(RESOURCE_EXHAUSTED, "no memory for an execution");
@@ -431,8 +431,7 @@ tn_status *tn_execute(tn_loaded_executable *l, const tn_execute_options *options
     };
     tn_loaded_executable *sized = NULL;
     TN_TRY(wrap_custom_calls(options, &c.custom_calls));
-    tn_status *s = settle_sizes(&c, &sized);
-    if (!s) s = execute(&c);
+    tn_status *s = execute(&c, &sized);
     tn_loaded_executable_release(sized);
     tn_custom_calls_release(c.custom_calls);
     return s;
