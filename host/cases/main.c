@@ -26,6 +26,7 @@ typedef struct {
     size_t n_options;
     int timeout_s;
     bool list_passes;
+    bool text; /* run module.mlir even where there is module.mlirbc */
 } settings;
 
 typedef struct {
@@ -206,12 +207,12 @@ static tn_status *run_program(const test_case *c, tn_host_executable *p)
     return s;
 }
 
-static tn_status *run_case(const test_case *c, tn_host_client *client)
+static tn_status *run_case(const test_case *c, tn_host_client *client, bool text)
 {
     char name[512];
     char *code;
     size_t size;
-    snprintf(name, sizeof name, "%s/module.mlirbc", c->name);
+    snprintf(name, sizeof name, "%s/module.mlir%s", c->name, text ? "" : "bc");
     tn_status *s = read_entry(c->zip, name, &code, &size);
     if (s) {
         tn_status_free(s);
@@ -259,7 +260,7 @@ static void child(const settings *s, const case_list *list, size_t from, int pip
         _exit(3);
     }
     for (size_t i = from; i < list->n; i++) {
-        st = run_case(&list->cases[i], client);
+        st = run_case(&list->cases[i], client, s->text);
         report r = {.index = (uint32_t)i, .passed = !st};
         snprintf(r.message, sizeof r.message, "%s", tn_status_message(st));
         tn_status_free(st);
@@ -335,10 +336,11 @@ static void usage(void)
 {
     puts(
         "usage: tenon-cases PLUGIN DIR [--area a,b] [--only TEXT] [--option name=value] [--timeout "
-        "SECONDS] [--passes]\n"
+        "SECONDS] [--passes] [--text]\n"
         "Runs the cases of DIR's zip archives on PLUGIN. Prints a line per failure, a line per "
         "area and last\n"
-        "'N passed, N failed'. Exit code: 0 all passed, 1 some failed, 2 the run could not start.");
+        "'N passed, N failed'. --text: programs in text even where there is bytecode. Exit code:\n"
+        "0 all passed, 1 some failed, 2 the run could not start.");
     exit(2);
 }
 
@@ -348,6 +350,7 @@ static settings parse(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(a, "--passes")) s.list_passes = true;
+        else if (!strcmp(a, "--text")) s.text = true;
         else if (a[0] != '-' && !s.plugin) s.plugin = a;
         else if (a[0] != '-' && !s.dir) s.dir = a;
         else if (!value) usage();

@@ -194,6 +194,8 @@ tn_kernel_fn *TN_ISA_NAME(tn_find_select)(bool scalar_pred, unsigned element_byt
         const int drop = mantissa - m;                                                             \
         const U half = drop ? (one << drop >> 1) - 1 : 0, keep = ~((one << drop) - 1);             \
         const U odd = drop ? 1 : 0;                                                                \
+        /* Without a mantissa there is no NaN: it becomes inf. */                                  \
+        const U nan = inf, keep_nan = m ? ~(U)0 : 0;                                               \
         const U bias = (one << (exponent - 1)) - 1, new_bias = (one << (e - 1)) - 1;               \
         const U most = e == exponent ? inf : (bias + new_bias + 1) << mantissa;                    \
         const U least = e == exponent ? 0 : (bias - new_bias + 1) << mantissa;                     \
@@ -203,7 +205,7 @@ tn_kernel_fn *TN_ISA_NAME(tn_find_select)(bool scalar_pred, unsigned element_byt
             U r = (magnitude + half + (magnitude >> drop & odd)) & keep;                           \
             r = r >= most ? inf : r;                                                               \
             r = r < least ? 0 : r;                                                                 \
-            r = magnitude > inf ? magnitude : r;                                                   \
+            r = magnitude > inf ? nan | (magnitude & keep_nan) : r;                                \
             to[i] = tn_from_bits_##s(r | (u & sign));                                              \
         }                                                                                          \
     }

@@ -100,6 +100,7 @@ static const tn_custom_call_target targets[] = {
     {"SPMDShardToFullShape", infer_mark, tn_eval_identity},
     {"Sharding", infer_mark, tn_eval_identity},
     {"annotate_device_placement", infer_mark, tn_eval_identity},
+    {"chlo.*", tn_infer_special, tn_eval_special},
     {"lapack_*", tn_infer_lapack, tn_eval_lapack},
     {"shape_assertion", infer_assertion, eval_assertion},
     {"xla.sdy.*", infer_mark, tn_eval_identity},

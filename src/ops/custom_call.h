@@ -15,7 +15,11 @@ typedef struct {
 /* The built-in target of that name, or NULL. */
 const tn_custom_call_target *tn_custom_call_find(const char *name);
 
-/* Targets with files of their own: ApproxTopK in top_k.c, lapack_*_ffi in lapack.c. */
+/* Targets with files of their own: ApproxTopK in top_k.c, chlo.* in special.c, lapack_*_ffi in
+ * lapack.c. */
+tn_status *tn_infer_special(const tn_op *op, tn_arena *a, const tn_type **out);
+tn_status *tn_eval_special(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
+                           tn_tensor *results);
 tn_status *tn_infer_approx_top_k(const tn_op *op, tn_arena *a, const tn_type **out);
 tn_status *tn_eval_approx_top_k(const tn_op *op, const tn_eval_context *ctx,
                                 const tn_tensor *operands, tn_tensor *results);

@@ -258,6 +258,9 @@ TEST(reduce_precision_rounds_and_flushes)
     RUN(op, IN(x), OUT(got));
     EXPECT(float, got, 1.0009765625f, 1.001953125f, 65504, INF, 0, -6.198883056640625e-05f, QNAN,
            -INF);
+    SET_INT(op, mantissa_bits, 0);
+    RUN(op, IN(x), OUT(got));
+    EXPECT(float, got, 1, 1, INF, INF, 6.103515625e-05f, -6.103515625e-05f, INF, -INF);
     SET_INT(op, exponent_bits, 8);
     SET_INT(op, mantissa_bits, 23);
     x[0] = 1e-45f;

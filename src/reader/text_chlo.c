@@ -1,182 +1,260 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ops of CHLO that are read: chlo.tan as stablehlo.tan, and chlo.top_k as MLIR legalizes it, a
- * composite whose decomposition is written here as text and read behind the module. */
+#include "reader/text_chlo.h"
+
 #include <inttypes.h>
 #include <string.h>
 
-#include "ir/text.h"
-#include "reader/text_parser.h"
+/* --- what an op becomes --- */
 
-/* --- tan --- */
+static const struct {
+    const char *name;
+    tn_chlo_expand *expand; /* NULL: a custom call */
+} known[] = {
+    {"acos", NULL},
+    {"acosh", NULL},
+    {"asin", NULL},
+    {"asinh", NULL},
+    {"atan", NULL},
+    {"atanh", NULL},
+    {"bessel_i1e", NULL},
+    {"broadcast_add", tn_chlo_broadcast},
+    {"broadcast_and", tn_chlo_broadcast},
+    {"broadcast_atan2", tn_chlo_broadcast},
+    {"broadcast_compare", tn_chlo_broadcast},
+    {"broadcast_complex", tn_chlo_broadcast},
+    {"broadcast_divide", tn_chlo_broadcast},
+    {"broadcast_maximum", tn_chlo_broadcast},
+    {"broadcast_minimum", tn_chlo_broadcast},
+    {"broadcast_multiply", tn_chlo_broadcast},
+    {"broadcast_next_after", tn_chlo_broadcast},
+    {"broadcast_or", tn_chlo_broadcast},
+    {"broadcast_polygamma", tn_chlo_broadcast},
+    {"broadcast_power", tn_chlo_broadcast},
+    {"broadcast_remainder", tn_chlo_broadcast},
+    {"broadcast_select", tn_chlo_broadcast},
+    {"broadcast_shift_left", tn_chlo_broadcast},
+    {"broadcast_shift_right_arithmetic", tn_chlo_broadcast},
+    {"broadcast_shift_right_logical", tn_chlo_broadcast},
+    {"broadcast_subtract", tn_chlo_broadcast},
+    {"broadcast_xor", tn_chlo_broadcast},
+    {"broadcast_zeta", tn_chlo_broadcast},
+    {"conj", tn_chlo_conj},
+    {"constant_like", tn_chlo_constant_like},
+    {"cosh", NULL},
+    {"digamma", NULL},
+    {"erf", NULL},
+    {"erf_inv", NULL},
+    {"erfc", NULL},
+    {"is_inf", tn_chlo_is_inf},
+    {"is_neg_inf", tn_chlo_is_inf},
+    {"is_pos_inf", tn_chlo_is_inf},
+    {"lgamma", NULL},
+    {"mulhi", NULL},
+    {"next_after", NULL},
+    {"polygamma", NULL},
+    {"ragged_dot", tn_chlo_ragged_dot},
+    {"scan", tn_chlo_scan},
+    {"sinh", NULL},
+    {"square", tn_chlo_square},
+    {"zeta", NULL},
+};
 
-/* %a {..} : type -> type */
-static tn_status *parse_tan(tn_parser *p, tn_parse_op *o)
+/* --- attributes and types --- */
+
+const tn_attr *tn_chlo_attr(const tn_chlo_op *c, const char *key)
 {
-    const tn_type *from, *to;
-    TN_TRY(tn_parse_operand(p, o));
-    TN_TRY(tn_parse_op_dict(p, o));
-    TN_TRY(tn_parse_expect(p, ":"));
-    TN_TRY(tn_parse_type(p, &from));
-    TN_TRY(tn_parse_expect(p, "->"));
-    TN_TRY(tn_parse_type(p, &to));
-    return tn_parse_take_types(p, o, &from, 1, &to, 1);
+    const tn_attr *v = tn_attr_get(c->dict[0], key);
+    return v ? v : tn_attr_get(c->dict[1], key);
 }
 
-/* --- top_k --- */
-
-static const tn_type *with_last(tn_parser *p, const tn_type *t, tn_element_type e, int64_t last)
+int64_t tn_chlo_int(const tn_chlo_op *c, const char *key, int64_t otherwise)
 {
-    int64_t *dims = tn_dup(p->arena, t->dims, t->rank * sizeof *dims);
-    dims[t->rank - 1] = last;
-    return tn_type_tensor(p->arena, e, t->rank, dims);
+    const tn_attr *v = tn_chlo_attr(c, key);
+    if (v && v->kind == TN_ATTR_KIND_LIST && v->list.n == 1) v = v->list.items[0];
+    if (v && v->kind == TN_ATTR_KIND_BOOL) return v->boolean;
+    if (v && v->kind == TN_ATTR_KIND_UNIT) return 1;
+    return v && v->kind == TN_ATTR_KIND_INT ? v->integer : otherwise;
 }
 
-static void put_slice(tn_text *t, const char *from, const tn_type *in, const tn_type *out)
+const tn_type *tn_chlo_operand(const tn_parse_op *o, uint32_t i)
 {
-    tn_text_put(t, "= stablehlo.slice %s [", from);
-    for (uint32_t i = 0; i < in->rank; i++)
-        tn_text_put(t, "%s0:%" PRId64, i ? ", " : "", out->dims[i]);
-    tn_text_put(t, "] : (");
-    tn_text_type(t, in);
+    return ((const tn_value *)o->operands.items[i])->type;
+}
+
+tn_status *tn_chlo_check_static(tn_parser *p, const tn_parse_op *o, const tn_chlo_op *c,
+                                const tn_type *t)
+{
+    if (t->kind == TN_TYPE_TENSOR && tn_type_is_static(t) && !t->quantization) return NULL;
+    char text[128];
+    return tn_parse_unsupported(p, o->where, "chlo.%s of %s is not supported", c->name,
+                                tn_type_format(t, text, sizeof text));
+}
+
+const tn_type *tn_chlo_tensor(tn_parser *p, tn_element_type e, uint32_t rank, const int64_t *dims)
+{
+    return tn_type_tensor(p->arena, e, rank, dims);
+}
+
+/* --- functions that are written --- */
+
+void tn_chlo_begin(tn_parser *p, tn_parse_op *o, const tn_chlo_op *c, tn_text *t, const char **name)
+{
+    *t = (tn_text){.arena = p->arena};
+    *name = tn_printf(p->arena, "chlo.%s.expanded_%" PRIu32, c->name, p->written.n);
+    tn_text_put(t, "func.func private @%s(", *name);
+    for (uint32_t i = 0; i < o->operands.n; i++) {
+        tn_text_put(t, "%s%%a%" PRIu32 ": ", i ? ", " : "", i);
+        tn_text_type(t, tn_chlo_operand(o, i));
+    }
+    tn_text_put(t, ") -> (");
+    for (uint32_t i = 0; i < o->op->n_results; i++) {
+        if (i) tn_text_put(t, ", ");
+        tn_text_type(t, o->op->results[i].type);
+    }
+    tn_text_put(t, ") {\n");
+}
+
+tn_status *tn_chlo_end(tn_parser *p, tn_parse_op *o, tn_text *t, const char *name,
+                       const char *returned)
+{
+    tn_text_put(t, "return %s : ", returned);
+    for (uint32_t i = 0; i < o->op->n_results; i++) {
+        if (i) tn_text_put(t, ", ");
+        tn_text_type(t, o->op->results[i].type);
+    }
+    tn_text_put(t, "\n}\n");
+    tn_parse_push(p, &p->written, tn_text_end(t));
+    tn_parse_push(p, &p->written_for, o->where);
+    return tn_parse_set(p, o, o->where, "callee", tn_attr_string(p->arena, name, strlen(name)),
+                        true);
+}
+
+void tn_chlo_signature(tn_text *t, const tn_type *const *in, uint32_t n, const tn_type *out)
+{
+    tn_text_put(t, "(");
+    for (uint32_t i = 0; i < n; i++) {
+        if (i) tn_text_put(t, ", ");
+        tn_text_type(t, in[i]);
+    }
     tn_text_put(t, ") -> ");
     tn_text_type(t, out);
     tn_text_put(t, "\n");
 }
 
-/* A stable sort from the largest, of which the first are taken. */
-static const char *write_top_k(tn_parser *p, const char *name, const tn_type *in,
-                               const tn_type *values, const tn_type *indices)
+/* --- the forms --- */
+
+static tn_status *parse_optional_dict(tn_parser *p, const tn_attr **out)
 {
-    tn_text t = {.arena = p->arena};
-    const tn_type *all = with_last(p, in, TN_I32, in->dims[in->rank - 1]);
-    const char *element = tn_element_type_text(in->element);
-    tn_text_put(&t, "func.func private @%s(%%a: ", name);
-    tn_text_type(&t, in);
-    tn_text_put(&t, ") -> (");
-    tn_text_type(&t, values);
-    tn_text_put(&t, ", ");
-    tn_text_type(&t, indices);
-    tn_text_put(&t, ") {\n%%i = stablehlo.iota dim = %" PRIu32 " : ", in->rank - 1);
-    tn_text_type(&t, all);
-    tn_text_put(&t,
-                "\n%%s:2 = \"stablehlo.sort\"(%%a, %%i) <{dimension = %" PRIu32
-                " : i64, is_stable = true}> ({\n",
-                in->rank - 1);
-    tn_text_put(&t,
-                "^bb0(%%x: tensor<%s>, %%y: tensor<%s>, %%v: tensor<i32>, %%w: tensor<i32>):\n"
-                "%%c = stablehlo.compare GT, %%x, %%y%s : (tensor<%s>, tensor<%s>) -> tensor<i1>\n"
-                "stablehlo.return %%c : tensor<i1>\n}) : (",
-                element, element, tn_is_float(in->element) ? ", TOTALORDER" : "", element, element);
-    tn_text_type(&t, in);
-    tn_text_put(&t, ", ");
-    tn_text_type(&t, all);
-    tn_text_put(&t, ") -> (");
-    tn_text_type(&t, in);
-    tn_text_put(&t, ", ");
-    tn_text_type(&t, all);
-    tn_text_put(&t, ")\n%%k ");
-    put_slice(&t, "%s#0", in, values);
-    tn_text_put(&t, "%%l ");
-    put_slice(&t, "%s#1", all, indices);
-    tn_text_put(&t, "return %%k, %%l : ");
-    tn_text_type(&t, values);
-    tn_text_put(&t, ", ");
-    tn_text_type(&t, indices);
-    tn_text_put(&t, "\n}\n");
-    return tn_text_end(&t);
+    return tn_parse_peek(p) == '{' ? tn_parse_dict(p, out) : NULL;
 }
 
-static tn_status *set_text(tn_parser *p, tn_parse_op *o, const char *key, const char *text)
+/* A region that sees nothing of what is around it. */
+static tn_status *parse_isolated(tn_parser *p, const tn_chlo_op *c, tn_region *r)
 {
-    return tn_parse_set(p, o, o->where, key, tn_attr_string(p->arena, text, strlen(text)), true);
+    const tn_parse_names outer = p->values;
+    p->values = (tn_parse_names){0};
+    TN_TRY(tn_parse_region(p, tn_printf(p->arena, "chlo.%s", c->name), r, NULL, NULL));
+    p->values = outer;
+    return NULL;
 }
 
-static tn_status *expand_top_k(tn_parser *p, tn_parse_op *o, int64_t k)
+/* (%a) <{..}> ({..}) {..} : (types) -> types */
+static tn_status *parse_generic(tn_parser *p, tn_parse_op *o, tn_chlo_op *c)
 {
-    const tn_type *in = ((const tn_value *)o->operands.items[0])->type;
-    if (in->kind != TN_TYPE_TENSOR || !tn_type_is_static(in) || in->quantization || !in->rank ||
-        tn_is_complex(in->element))
-        return tn_parse_unsupported(p, o->where, "chlo.top_k of such an operand is not supported");
-    if (k < 0 || k > in->dims[in->rank - 1])
-        return tn_parse_error(p, o->where, "chlo.top_k: expected k in 0..%" PRId64 ", got %" PRId64,
-                              in->dims[in->rank - 1], k);
-    const tn_type *values = with_last(p, in, in->element, k),
-                  *indices = with_last(p, in, TN_I32, k);
-    char got[128], want[128];
-    for (int i = 0; i < 2; i++) {
-        const tn_type *t = i ? indices : values;
-        if (o->op->n_results == 2 && tn_type_equal(o->op->results[i].type, t)) continue;
-        if (o->op->n_results != 2)
-            return tn_parse_error(p, o->where, "chlo.top_k should have 2 results and has %" PRIu32,
-                                  o->op->n_results);
-        return tn_parse_error(p, o->where, "chlo.top_k: result %d should be %s and is %s", i,
-                              tn_type_format(t, want, sizeof want),
-                              tn_type_format(o->op->results[i].type, got, sizeof got));
+    TN_TRY(tn_parse_operand_list(p, o));
+    c->n_inputs = o->operands.n;
+    if (tn_parse_accept(p, "<")) {
+        TN_TRY(tn_parse_dict(p, &c->dict[0]));
+        TN_TRY(tn_parse_expect(p, ">"));
     }
-    const char *name = "chlo.top_k.impl";
-    if (p->written.n) name = tn_printf(p->arena, "%s_%" PRIu32, name, p->written.n - 1);
-    tn_parse_push(p, &p->written, write_top_k(p, name, in, values, indices));
-    tn_parse_push(p, &p->written_for, o->where);
+    if (tn_parse_accept(p, "(")) {
+        c->region = TN_NEW(p->arena, tn_region);
+        TN_TRY(parse_isolated(p, c, c->region));
+        TN_TRY(tn_parse_expect(p, ")"));
+    }
+    TN_TRY(parse_optional_dict(p, &c->dict[1]));
+    const tn_attr *segments = tn_chlo_attr(c, "operandSegmentSizes");
+    if (segments && segments->kind == TN_ATTR_KIND_INTS && segments->ints.n &&
+        segments->ints.data[0] >= 0 && segments->ints.data[0] <= o->operands.n)
+        c->n_inputs = (uint32_t)segments->ints.data[0];
+    return tn_parse_take_function_type(p, o);
+}
+
+/* (%a) inits (%b) dimension=0 attributes {..} {..} : (types) -> types */
+static tn_status *parse_scan(tn_parser *p, tn_parse_op *o, tn_chlo_op *c)
+{
+    int64_t dimension;
+    TN_TRY(tn_parse_operand_list(p, o));
+    c->n_inputs = o->operands.n;
+    TN_TRY(tn_parse_expect(p, "inits"));
+    TN_TRY(tn_parse_operand_list(p, o));
+    TN_TRY(tn_parse_expect(p, "dimension"));
+    TN_TRY(tn_parse_expect(p, "="));
+    TN_TRY(tn_parse_int(p, &dimension));
     tn_named_attr *pair = TN_NEW(p->arena, tn_named_attr);
-    *pair = (tn_named_attr){"k", tn_attr_int(p->arena, k)};
+    *pair = (tn_named_attr){"dimension", tn_attr_int(p->arena, dimension)};
     tn_attr *dict = tn_parse_node(p, TN_ATTR_KIND_DICT);
     dict->dict.pairs = pair;
     dict->dict.n = 1;
-    TN_TRY(tn_parse_set(p, o, o->where, "composite_attributes", dict, true));
-    TN_TRY(set_text(p, o, "name", "chlo.top_k"));
-    TN_TRY(set_text(p, o, "decomposition", name));
-    return tn_parse_set(p, o, o->where, "version", tn_attr_int(p->arena, 1), true);
+    c->dict[0] = dict;
+    if (tn_parse_accept(p, "attributes")) TN_TRY(tn_parse_dict(p, &c->dict[1]));
+    c->region = TN_NEW(p->arena, tn_region);
+    TN_TRY(parse_isolated(p, c, c->region));
+    return tn_parse_take_function_type(p, o);
 }
 
-/* (%a, k = 3) {..} : type -> (types), or in generic form (%a) <{k = 3 : i64}> {..} : (type) ->
- * (types) */
-static tn_status *parse_top_k(tn_parser *p, tn_parse_op *o, bool generic)
+/* %a, %b {..} : type, type -> type, or : (type, type) -> type */
+static tn_status *parse_elementwise(tn_parser *p, tn_parse_op *o, tn_chlo_op *c)
 {
-    const tn_type *in, *results;
-    int64_t k;
-    TN_TRY(tn_parse_expect(p, "("));
-    TN_TRY(tn_parse_operand(p, o));
-    if (generic) {
-        const tn_attr *dict;
-        TN_TRY(tn_parse_expect(p, ")"));
-        TN_TRY(tn_parse_expect(p, "<"));
-        TN_TRY(tn_parse_dict(p, &dict));
-        TN_TRY(tn_parse_expect(p, ">"));
-        const tn_attr *v = tn_attr_get(dict, "k");
-        if (!v || v->kind != TN_ATTR_KIND_INT)
-            return tn_parse_error(p, o->where, "chlo.top_k lacks the attribute k");
-        k = v->integer;
-        TN_TRY(tn_parse_op_dict(p, o));
-        TN_TRY(tn_parse_take_function_type(p, o));
-        return expand_top_k(p, o, k);
-    }
-    TN_TRY(tn_parse_expect(p, ","));
-    TN_TRY(tn_parse_expect(p, "k"));
-    TN_TRY(tn_parse_expect(p, "="));
-    TN_TRY(tn_parse_int(p, &k));
-    TN_TRY(tn_parse_expect(p, ")"));
-    TN_TRY(tn_parse_op_dict(p, o));
-    TN_TRY(tn_parse_expect(p, ":"));
-    TN_TRY(tn_parse_type(p, &in));
-    TN_TRY(tn_parse_expect(p, "->"));
+    const tn_type *t;
     tn_parse_list types = {0};
-    TN_TRY(tn_parse_expect(p, "("));
+    TN_TRY(tn_parse_operands(p, o));
+    TN_TRY(parse_optional_dict(p, &c->dict[1]));
+    if (tn_parse_accept(p, ":") && tn_parse_peek(p) == '(') {
+        TN_TRY(tn_parse_function_type(p, &t));
+        return tn_parse_take_types(p, o, t->parts, t->n_inputs, t->parts + t->n_inputs,
+                                   t->n_parts - t->n_inputs);
+    }
     do {
-        TN_TRY(tn_parse_type(p, &results));
-        tn_parse_push(p, &types, results);
+        TN_TRY(tn_parse_type(p, &t));
+        tn_parse_push(p, &types, t);
     } while (tn_parse_accept(p, ","));
-    TN_TRY(tn_parse_expect(p, ")"));
-    TN_TRY(tn_parse_take_types(p, o, &in, 1, (const tn_type *const *)types.items, types.n));
-    return expand_top_k(p, o, k);
+    TN_TRY(tn_parse_expect(p, "->"));
+    TN_TRY(tn_parse_type(p, &t));
+    return tn_parse_take_types(p, o, (const tn_type *const *)types.items, types.n, &t, 1);
+}
+
+static tn_status *parse_known(tn_parser *p, tn_parse_op *o, tn_chlo_op *c, bool generic,
+                              tn_chlo_expand *expand)
+{
+    o->kind = expand ? TN_OP_call : TN_OP_custom_call;
+    o->op = tn_op_new(p->module, o->kind, 0, 0, 0);
+    if (generic) TN_TRY(parse_generic(p, o, c));
+    else if (expand == tn_chlo_scan) TN_TRY(parse_scan(p, o, c));
+    else TN_TRY(parse_elementwise(p, o, c));
+    if (expand) return expand(p, o, c);
+    const char *target = tn_printf(p->arena, "chlo.%s", c->name);
+    return tn_parse_set(p, o, o->where, "call_target_name",
+                        tn_attr_string(p->arena, target, strlen(target)), true);
 }
 
 tn_status *tn_parse_chlo(tn_parser *p, tn_parse_op *o, const char *s, size_t n, bool generic,
                          bool *done)
 {
-    bool tan = tn_parse_is(s, n, "chlo.tan"), top_k = tn_parse_is(s, n, "chlo.top_k");
-    *done = (tan && !generic) || top_k;
+    *done = n > 5 && !memcmp(s, "chlo.", 5);
     if (!*done) return NULL;
-    o->kind = tan ? TN_OP_tan : TN_OP_composite;
-    o->op = tn_op_new(p->module, o->kind, 0, 0, 0);
-    return tan ? parse_tan(p, o) : parse_top_k(p, o, generic);
+    if (tn_parse_is(s, n, "chlo.top_k")) return tn_parse_top_k(p, o, generic);
+    if (tn_parse_is(s, n, "chlo.tan") && !generic) {
+        tn_chlo_op c = {.name = "tan"};
+        o->kind = TN_OP_tan;
+        o->op = tn_op_new(p->module, o->kind, 0, 0, 0);
+        return parse_elementwise(p, o, &c);
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!tn_parse_is(s + 5, n - 5, known[i].name)) continue;
+        tn_chlo_op c = {.name = known[i].name};
+        return parse_known(p, o, &c, generic, known[i].expand);
+    }
+    *done = false; /* one that is StableHLO's under another name, or none */
+    return NULL;
 }

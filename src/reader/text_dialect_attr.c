@@ -210,8 +210,8 @@ static tn_status *parse_conv_node(tn_parser *p, const tn_attr **out)
 static tn_status *parse_stablehlo(tn_parser *p, const char *where, const char *s, size_t n,
                                   const tn_attr **out)
 {
-    static const char *const groups[] = {"dot", "gather", "scatter", "dot_algorithm",
-                                         "channel_handle"};
+    static const char *const groups[] = {"dot",           "gather",         "scatter",
+                                         "dot_algorithm", "channel_handle", "ragged_dot"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         if (!tn_parse_is(s, n, groups[i])) continue;
         TN_TRY(tn_parse_fields(p, out));
@@ -242,7 +242,8 @@ tn_status *tn_parse_dialect_attr(tn_parser *p, const char *dialect, size_t n, co
 {
     const char *dot = memchr(dialect, '.', n), *s, *where = dialect;
     size_t n_dialect = dot ? (size_t)(dot - dialect) : n;
-    bool stablehlo = tn_parse_is(dialect, n_dialect, "stablehlo");
+    bool stablehlo =
+        tn_parse_is(dialect, n_dialect, "stablehlo") || tn_parse_is(dialect, n_dialect, "chlo");
     bool sdy = tn_parse_is(dialect, n_dialect, "sdy");
     if (stablehlo && dot) return parse_stablehlo(p, where, dot + 1, n - n_dialect - 1, out);
     if (sdy && dot) return tn_parse_sdy(p, dot + 1, n - n_dialect - 1, out);

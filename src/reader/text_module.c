@@ -362,7 +362,11 @@ static void enter_ops(tn_parser *p)
     static const struct {
         const char *text;
         tn_op_kind kind;
-    } others[] = {{"func.return", TN_OP_return}, {"return", TN_OP_return}, {"call", TN_OP_call}};
+    } others[] = {{"func.return", TN_OP_return},
+                  {"return", TN_OP_return},
+                  {"call", TN_OP_call},
+                  {"chlo.constant", TN_OP_constant},
+                  {"chlo.tan", TN_OP_tan}};
     for (unsigned i = 1; i < TN_OP_COUNT; i++) {
         const char *text = tn_op_infos[i].text;
         tn_parse_names_add(p, &p->ops, text, strlen(text), NULL, i);

@@ -454,8 +454,16 @@ static void chlo_that_is_expanded(void **state)
 static void what_is_not_supported_is_named(void **state)
 {
     refuse(
-        "func.func @main(%a: tensor<f32>) { %0 = chlo.erf %a : tensor<f32> -> tensor<f32> return }",
-        TN_UNIMPLEMENTED, "1:41: op chlo.erf is not supported");
+        "func.func @main(%a: tensor<f32>) { %0 = chlo.foo %a : tensor<f32> -> tensor<f32> return }",
+        TN_UNIMPLEMENTED, "1:41: op chlo.foo is not supported");
+    refuse("func.func @main(%a: tensor<?xf32>) { %0 = chlo.broadcast_add %a, %a : (tensor<?xf32>, "
+           "tensor<?xf32>) -> tensor<?xf32> return }",
+           TN_UNIMPLEMENTED, "1:43: chlo.broadcast_add of tensor<?xf32> is not supported");
+    refuse("func.func @main(%a: tensor<2xf32>, %b: tensor<f32>) { %0:2 = chlo.scan(%a) inits(%b) "
+           "dimension=0 {\n^bb0(%x: tensor<f32>, %y: tensor<f32>):\nstablehlo.return %b, %b : "
+           "tensor<f32>, tensor<f32>\n} : (tensor<2xf32>, tensor<f32>) -> (tensor<2xf32>, "
+           "tensor<f32>) return }",
+           TN_INVALID_ARGUMENT, "3:18: value %b is not defined");
     refuse("func.func @main(%a: vector<2xf32>) { return }", TN_INVALID_ARGUMENT,
            "1:21: expected a type, found 'vector'");
     refuse("func.func @main() { return ^bb1: return }", TN_UNIMPLEMENTED, "several blocks");
