@@ -89,6 +89,24 @@ static tn_status *eval_assertion(const tn_op *op, const tn_eval_context *ctx,
     return TN_OP_ERROR(INVALID_ARGUMENT, op, "%s", text);
 }
 
+/* --- calls that passes/refine replaces once sizes are known --- */
+
+static tn_status *infer_declared(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        TN_TRY(tn_check_result_tensor(op, i));
+        out[i] = tn_result_type(op, i);
+    }
+    return NULL;
+}
+
+static tn_status *eval_unrefined(const tn_op *op, const tn_eval_context *ctx,
+                                 const tn_tensor *operands, tn_tensor *results)
+{
+    return TN_OP_ERROR(UNIMPLEMENTED, op, "target '%s' has operands that should be constants",
+                       tn_op_string(op, TN_ATTR_call_target_name));
+}
+
 /* --- the table --- */
 
 static const tn_custom_call_target targets[] = {
@@ -103,6 +121,11 @@ static const tn_custom_call_target targets[] = {
     {"chlo.*", tn_infer_special, tn_eval_special},
     {"lapack_*", tn_infer_lapack, tn_eval_lapack},
     {"shape_assertion", infer_assertion, eval_assertion},
+    {"stablehlo.dynamic_approx_top_k", infer_declared, eval_unrefined},
+    {"stablehlo.dynamic_reduce_window", infer_declared, eval_unrefined},
+    {"stablehlo.dynamic_rng_bit_generator", infer_declared, eval_unrefined},
+    {"stablehlo.dynamic_top_k", infer_declared, eval_unrefined},
+    {"stablehlo.shape_refinement_operand_wrapper", infer_declared, eval_unrefined},
     {"xla.sdy.*", infer_mark, tn_eval_identity},
 };
 
@@ -121,6 +144,8 @@ tn_status *tn_infer_custom_call(const tn_op *op, tn_arena *a, const tn_type **ou
 {
     const char *name = tn_op_string(op, TN_ATTR_call_target_name);
     const tn_custom_call_target *t = tn_custom_call_find(name);
+    /* Some operands are shapes of results, until those are known. */
+    if (t && tn_op_extra(op, "indices_of_shape_operands")) return infer_declared(op, a, out);
     if (t) return t->infer(op, a, out);
     const tn_custom_call_provider *p = atomic_load(&provider);
     if (!p) return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s'", name);

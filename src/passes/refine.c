@@ -159,7 +159,7 @@ static tn_status *refine_plain(refiner *r, tn_op *op)
     for (uint32_t i = 0; i < op->n_results; i++) TN_TRY(tn_refine_result(m, op, i, types[i]));
     bool folded = false;
     tn_fold_op(m, op, &folded);
-    if (!folded && (!results_are_static(op) || tn_is_shape_assertion(op))) add_open(r, op, false);
+    if (!folded && (!results_are_static(op) || tn_refine_is_pending(op))) add_open(r, op, false);
     return NULL;
 }
 
@@ -290,7 +290,7 @@ static bool region_is_sized(const tn_region *r)
     for (uint32_t i = 0; i < r->n_args; i++)
         if (!tn_type_is_static(r->args[i].type)) return false;
     for (const tn_op *op = r->first; op; op = op->next) {
-        if (!results_are_static(op) || tn_is_shape_assertion(op)) return false;
+        if (!results_are_static(op) || tn_refine_is_pending(op)) return false;
         for (uint32_t i = 0; i < op->n_regions; i++)
             if (!region_is_sized(&op->regions[i])) return false;
     }

@@ -40,6 +40,14 @@ tn_status *tn_refine_from_operand(tn_module *m, tn_op *op, uint32_t i,
 tn_status *tn_refine_custom_call(tn_module *m, tn_op *op) TN_MUST_USE;
 bool tn_refine_call_needs_value(const tn_op *op, uint32_t i);
 bool tn_is_shape_assertion(const tn_op *op);
+/* A custom call that refining takes away or changes, whatever its types say. */
+bool tn_refine_is_pending(const tn_op *op);
+/* And for those that stand for an op of another number of operands: stablehlo.dynamic_*. */
+tn_status *tn_refine_dynamic_call(tn_module *m, tn_op *op) TN_MUST_USE;
+bool tn_refine_is_dynamic_call(const tn_op *op);
+bool tn_refine_dynamic_call_needs_value(const tn_op *op, uint32_t i);
+/* The integers that operand `i` is, if it is a constant; else NULL. */
+const int64_t *tn_refine_integers(tn_module *m, const tn_op *op, uint32_t i, uint32_t *n);
 /* Whether the value of operand i, not only its type, decides about the shape of results. */
 bool tn_refine_needs_value(const tn_op *op, uint32_t i);
 

@@ -9,6 +9,8 @@
 #include "passes/refine.h"
 #include "passes/rewrite.h"
 
+#define WRAPPER "stablehlo.shape_refinement_operand_wrapper"
+
 static bool is_target(const tn_op *op, const char *name)
 {
     return op->kind == TN_OP_custom_call &&
@@ -115,18 +117,26 @@ static tn_status *refine_assertion(tn_module *m, tn_op *op)
     return NULL;
 }
 
+bool tn_refine_is_pending(const tn_op *op)
+{
+    if (op->kind != TN_OP_custom_call) return false;
+    return tn_is_shape_assertion(op) || tn_op_extra(op, "indices_of_shape_operands") ||
+           is_target(op, WRAPPER) || tn_refine_is_dynamic_call(op);
+}
+
 tn_status *tn_refine_custom_call(tn_module *m, tn_op *op)
 {
     if (tn_is_shape_assertion(op)) return refine_assertion(m, op);
-    if (is_target(op, "stablehlo.shape_refinement_operand_wrapper")) {
+    if (is_target(op, WRAPPER)) {
         if (op->n_operands && op->n_results == 1) tn_rewrite_by(op, op->operands[0]);
         return NULL;
     }
     if (tn_op_extra(op, "indices_of_shape_operands")) return refine_by_operands(m, op);
-    return NULL;
+    return tn_refine_dynamic_call(m, op);
 }
 
 bool tn_refine_call_needs_value(const tn_op *op, uint32_t i)
 {
-    return tn_is_shape_assertion(op) || is_shape_operand(op, i);
+    return tn_is_shape_assertion(op) || is_shape_operand(op, i) ||
+           tn_refine_dynamic_call_needs_value(op, i);
 }

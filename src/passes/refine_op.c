@@ -89,8 +89,7 @@ tn_status *tn_refine_result(tn_module *m, tn_op *op, uint32_t i, const tn_type *
 
 /* --- constants --- */
 
-/* The integers that operand `i` is, if it is a constant of known type. */
-static const int64_t *known(tn_module *m, const tn_op *op, uint32_t i, uint32_t *n)
+const int64_t *tn_refine_integers(tn_module *m, const tn_op *op, uint32_t i, uint32_t *n)
 {
     if (i >= op->n_operands) return NULL;
     const tn_literal *l = tn_constant_of(op->operands[i]);
@@ -105,7 +104,7 @@ static const int64_t *known(tn_module *m, const tn_op *op, uint32_t i, uint32_t 
 tn_status *tn_refine_from_operand(tn_module *m, tn_op *op, uint32_t result, uint32_t operand)
 {
     uint32_t n;
-    const int64_t *dims = known(m, op, operand, &n);
+    const int64_t *dims = tn_refine_integers(m, op, operand, &n);
     return dims ? learn_dims(m, op, result, n, dims) : NULL;
 }
 
@@ -132,8 +131,8 @@ static void replace(tn_op *op, tn_op *by)
 static tn_status *refine_pad(tn_module *m, tn_op *op)
 {
     uint32_t n;
-    const int64_t *low = known(m, op, 2, &n), *high = known(m, op, 3, &n),
-                  *interior = known(m, op, 4, &n);
+    const int64_t *low = tn_refine_integers(m, op, 2, &n), *high = tn_refine_integers(m, op, 3, &n),
+                  *interior = tn_refine_integers(m, op, 4, &n);
     if (!low || !high || !interior) return NULL;
     tn_op *by = like(m, op, TN_OP_pad, 2);
     tn_rewrite_ints(m, by, TN_ATTR_edge_padding_low, low, n);
@@ -146,7 +145,7 @@ static tn_status *refine_pad(tn_module *m, tn_op *op)
 static tn_status *refine_gather(tn_module *m, tn_op *op)
 {
     uint32_t n;
-    const int64_t *sizes = known(m, op, 2, &n);
+    const int64_t *sizes = tn_refine_integers(m, op, 2, &n);
     if (!sizes) return NULL;
     tn_op *by = like(m, op, TN_OP_gather, 2);
     tn_rewrite_ints(m, by, TN_ATTR_slice_sizes, sizes, n);
@@ -157,7 +156,7 @@ static tn_status *refine_gather(tn_module *m, tn_op *op)
 static tn_status *refine_conv(tn_module *m, tn_op *op)
 {
     uint32_t n;
-    const int64_t *padding = known(m, op, 2, &n);
+    const int64_t *padding = tn_refine_integers(m, op, 2, &n);
     if (!padding) return NULL;
     tn_op *by = like(m, op, TN_OP_convolution, 2);
     tn_attr *a = TN_NEW(m->arena, tn_attr);
@@ -172,8 +171,9 @@ static tn_status *refine_real_slice(tn_module *m, tn_op *op)
 {
     const tn_type *t = op->operands[0]->type;
     uint32_t n;
-    const int64_t *start = known(m, op, 1, &n), *limit = known(m, op, 2, &n),
-                  *stride = known(m, op, 3, &n);
+    const int64_t *start = tn_refine_integers(m, op, 1, &n),
+                  *limit = tn_refine_integers(m, op, 2, &n),
+                  *stride = tn_refine_integers(m, op, 3, &n);
     if (!start || !limit || !stride || !tn_type_is_static(t) || n != t->rank) return NULL;
     int64_t *from = TN_NEW_ARRAY(m->arena, int64_t, n), *to = TN_NEW_ARRAY(m->arena, int64_t, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -213,7 +213,7 @@ static tn_status *refine_set_size(tn_module *m, tn_op *op)
     const tn_type *t = op->operands[0]->type;
     int64_t d = tn_op_int(op, TN_ATTR_dimension, 0);
     uint32_t n;
-    const int64_t *size = known(m, op, 1, &n);
+    const int64_t *size = tn_refine_integers(m, op, 1, &n);
     if (!size || !tn_type_is_static(t) || d < 0 || d >= t->rank) return NULL;
     int64_t *dims = tn_dup(m->arena, t->dims, t->rank * sizeof *dims);
     dims[d] = *size;

@@ -66,7 +66,9 @@ static void fill_output_shapes(PJRT_Executable *e)
         const tn_type *t = e->outputs.values[i].type;
         e->output_types[i] = (PJRT_Buffer_Type)t->element;
         e->output_ranks[i] = t->rank;
-        for (uint32_t k = 0; k < t->rank; k++) *dims++ = t->dims[k];
+        /* An unknown size is its bound, else INT64_MIN, as in MLIR and in XLA's shapes. */
+        for (uint32_t k = 0; k < t->rank; k++)
+            *dims++ = t->dims[k] == TN_DYNAMIC && t->bounds ? t->bounds[k] : t->dims[k];
     }
 }
 
