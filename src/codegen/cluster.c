@@ -81,9 +81,10 @@ static void look_at(tn_cluster_context *c, const tn_region *r, bool in_body)
     }
 }
 
-void tn_cluster_begin(const tn_function *f, bool fuse, tn_arena *a, tn_cluster_context *out)
+void tn_cluster_begin(const tn_function *f, bool fuse, tn_jit *jit, tn_arena *a,
+                      tn_cluster_context *out)
 {
-    *out = (tn_cluster_context){.arena = a, .fuse = fuse};
+    *out = (tn_cluster_context){.arena = a, .fuse = fuse, .jit = jit};
     out->flags = TN_NEW_ARRAY(a, uint8_t, f->module->n_values);
     out->slots = TN_NEW_ARRAY(a, uint32_t, f->module->n_values);
     out->last_use = TN_NEW_ARRAY(a, uint32_t, f->module->n_values);

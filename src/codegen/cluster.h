@@ -20,13 +20,16 @@ typedef struct {
 typedef struct tn_cluster_context {
     tn_arena *arena;
     bool fuse;                         /* false: every op by itself */
+    tn_jit *jit;                       /* or NULL */
     uint8_t *flags;                    /* [n_values]: private */
     uint32_t *slots, *last_use, *held; /* [n_values]: private */
     uint32_t n_groups;
 } tn_cluster_context;
 
-/* Prepares for the regions of `f`, whose module is numbered. Uses the marks of its ops. */
-void tn_cluster_begin(const tn_function *f, bool fuse, tn_arena *a, tn_cluster_context *out);
+/* Prepares for the regions of `f`, whose module is numbered. Uses the marks of its ops. Tile
+ * programs are made into machine code if there is a `jit`. */
+void tn_cluster_begin(const tn_function *f, bool fuse, tn_jit *jit, tn_arena *a,
+                      tn_cluster_context *out);
 /* The clusters of main's body or of a region of control flow, in the order in which to run them;
  * without the terminator. Regions inside are asked for on their own, later. */
 void tn_cluster_region(tn_cluster_context *c, const tn_region *r, const tn_cluster **out,

@@ -6,12 +6,13 @@
  * the next stays in the L1 cache. Operands come from memory as they stand there (what has n
  * elements), through an access map (broadcasts), or as scalars; results go to memory if somebody
  * outside wants them and to registers (memory of one tile) otherwise. The same kernels compute
- * every element as if each op ran alone: same bits.
+ * every element as if each op ran alone, or machine code that does the same: same bits.
  *
  * Threads: a program is immutable; any number of threads may run it. */
 #ifndef TN_CODEGEN_TILE_H
 #define TN_CODEGEN_TILE_H
 
+#include "codegen/jit.h"
 #include "kernels/elementwise.h"
 
 struct tn_thread_pool;
@@ -46,7 +47,11 @@ typedef struct {
 } tn_tile_place;
 
 typedef struct {
-    tn_kernel kernel; /* run is NULL: a load through `map` */
+    tn_kernel kernel; /* run is NULL: a load through `map`, or `code` */
+    const tn_jit_code *code;
+    const tn_jit_port *ports; /* of the code: [n_ports] */
+    const tn_tile_place *places;
+    uint32_t n_ports;
     const tn_access_map *map;
     tn_element_type ramp; /* what is loaded is the index itself, in this type; or TN_INVALID */
     uint8_t bytes;        /* of an element that is loaded */

@@ -1,54 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "codegen/cluster.h"
+#include "codegen/tile_builder.h"
 #include "ops/elementwise.h"
 #include "passes/rewrite.h"
 
-#define TILE_AT_MOST  1024
-#define TILE_AT_LEAST 64
+#define TILE_AT_MOST           1024
+#define TILE_AT_LEAST          64
+#define TILE_WITHOUT_REGISTERS 4096
+#define UNUSED                 (TN_TILE_OPS + 1) /* as the last use of a register */
 #define REGISTERS_BYTES                                                                            \
     24576 /* what registers should take, to leave room in L1 for what is streamed */
-
-/* What a micro-op reads or writes, before registers have places. */
-typedef enum { AT_INPUT, AT_OUTPUT, IN_REGISTER, AT_ADDRESS } site_kind;
-typedef struct {
-    site_kind kind;
-    uint32_t index;  /* of the port or the virtual register */
-    uint64_t offset; /* AT_ADDRESS */
-    uint32_t step;
-} site;
-
-/* A register holds one value from one micro-op to another; fills hold theirs throughout. */
-typedef struct {
-    uint32_t first, last;
-    uint32_t place; /* of the real ones */
-} reg;
-
-typedef struct {
-    tn_tile_op op;
-    site in[TN_KERNEL_OPERANDS], out;
-} micro;
-
-typedef struct {
-    tn_cluster_context *c;
-    int64_t n;
-    tn_tile_port inputs[TN_TILE_OPS * TN_KERNEL_OPERANDS], outputs[TN_TILE_OPS];
-    uint32_t n_inputs, n_outputs;
-    micro ops[TN_TILE_OPS];
-    uint32_t n_ops;
-    reg regs[TN_TILE_OPS];
-    uint32_t n_regs;
-    tn_tile_fill fills[TN_TILE_OPS];
-    site fill_from[TN_TILE_OPS];
-    uint32_t fill_reg[TN_TILE_OPS];
-    uint32_t n_fills;
-    const tn_value *keys[TN_TILE_OPS * (TN_KERNEL_OPERANDS + 1)]; /* what has a site already */
-    site sites[TN_TILE_OPS * (TN_KERNEL_OPERANDS + 1)];
-    uint32_t n_sites;
-    unsigned widest; /* bytes of an element in a register */
-    double cost;
-} builder;
 
 static unsigned bytes_of(const tn_value *v)
 {
@@ -179,7 +141,7 @@ static void add_op(builder *b, const tn_op *op, bool is_copy)
         out = (site){IN_REGISTER, add_reg(b, bytes_of(v), b->n_ops, b->n_ops), 0, 0};
     }
     micro *m = &b->ops[b->n_ops++];
-    *m = (micro){.op = {.kernel = kernel}, .out = out};
+    *m = (micro){.op = {.kernel = kernel}, .source = op, .out = out};
     memcpy(m->in, in, sizeof in);
     set_site(b, v, out);
     b->cost += tn_elementwise_cost(op);
@@ -197,7 +159,7 @@ static uint32_t place_registers(builder *b)
     }
     for (uint32_t i = 0; i < b->n_regs; i++) {
         reg *r = &b->regs[i];
-        if (r->last == TN_TILE_OPS) continue;
+        if (r->last == TN_TILE_OPS || r->last == UNUSED) continue;
         uint32_t p = 0;
         /* An operand that dies may not be overwritten by a result of another width, so it is never.
          */
@@ -225,15 +187,76 @@ static tn_tile_place place_of(const builder *b, const site *s, uint32_t register
 /* Elements that go through at a time: many, but few enough for the registers to stay in L1. */
 static uint32_t tile_size(uint32_t n_places, unsigned widest)
 {
-    uint32_t tile = TILE_AT_MOST;
+    uint32_t tile = n_places ? TILE_AT_MOST : TILE_WITHOUT_REGISTERS;
     while (tile > TILE_AT_LEAST && n_places * tile * widest > REGISTERS_BYTES) tile /= 2;
     return tile;
+}
+
+/* Says again when ports and registers are used, and leaves out fills that nothing reads. */
+static void see_site(builder *b, const site *s, uint32_t at, bool *used)
+{
+    switch (s->kind) {
+    case AT_INPUT:
+        if (b->inputs[s->index].first_op > at) b->inputs[s->index].first_op = at;
+        if (b->inputs[s->index].last_op < at) b->inputs[s->index].last_op = at;
+        break;
+    case AT_OUTPUT:
+        if (b->outputs[s->index].first_op > at) b->outputs[s->index].first_op = at;
+        break;
+    case IN_REGISTER:
+        used[s->index] = true;
+        if (b->regs[s->index].last == TN_TILE_OPS) break;
+        if (b->regs[s->index].first > at) b->regs[s->index].first = at;
+        if (b->regs[s->index].last < at || b->regs[s->index].last == UNUSED)
+            b->regs[s->index].last = at;
+        break;
+    case AT_ADDRESS: break;
+    }
+}
+
+static void count_again(builder *b)
+{
+    bool used[TN_TILE_OPS] = {false};
+    for (uint32_t i = 0; i < b->n_inputs; i++) {
+        b->inputs[i].first_op = TN_TILE_OPS;
+        b->inputs[i].last_op = 0;
+    }
+    for (uint32_t i = 0; i < b->n_outputs; i++) b->outputs[i].first_op = TN_TILE_OPS;
+    for (uint32_t i = 0; i < b->n_regs; i++) {
+        if (b->regs[i].last == TN_TILE_OPS) continue;
+        b->regs[i] = (reg){.first = TN_TILE_OPS, .last = UNUSED};
+    }
+    for (uint32_t i = 0; i < b->n_ops; i++) {
+        const micro *m = &b->ops[i];
+        for (uint32_t k = 0; k < m->op.n_ports; k++) see_site(b, &m->ports[k], i, used);
+        if (m->op.code) continue;
+        uint32_t n = m->op.kernel.run ? m->op.kernel.n_operands : m->op.ramp ? 0 : 1;
+        for (uint32_t k = 0; k < n; k++) see_site(b, &m->in[k], i, used);
+        see_site(b, &m->out, i, used);
+    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->n_fills; i++) {
+        if (!used[b->fill_reg[i]]) {
+            b->regs[b->fill_reg[i]] = (reg){.first = TN_TILE_OPS, .last = UNUSED};
+            continue;
+        }
+        if (b->fill_from[i].kind == AT_INPUT)
+            b->inputs[b->fill_from[i].index].last_op = TN_TILE_OPS;
+        b->fills[n] = b->fills[i];
+        b->fill_from[n] = b->fill_from[i];
+        b->fill_reg[n++] = b->fill_reg[i];
+    }
+    b->n_fills = n;
 }
 
 static const tn_tile_program *finish(builder *b)
 {
     tn_arena *a = b->c->arena;
     tn_tile_program *p = TN_NEW(a, tn_tile_program);
+    if (b->c->jit) {
+        tn_tile_jit(b);
+        count_again(b);
+    }
     uint32_t tile = tile_size(place_registers(b), b->widest), register_bytes = tile * b->widest;
     tn_tile_op *ops = TN_NEW_ARRAY(a, tn_tile_op, b->n_ops);
     for (uint32_t i = 0; i < b->n_ops; i++) {
@@ -241,6 +264,10 @@ static const tn_tile_program *finish(builder *b)
         for (uint32_t j = 0; j < TN_KERNEL_OPERANDS; j++)
             ops[i].in[j] = place_of(b, &b->ops[i].in[j], register_bytes);
         ops[i].out = place_of(b, &b->ops[i].out, register_bytes);
+        tn_tile_place *places = TN_NEW_ARRAY(a, tn_tile_place, ops[i].n_ports);
+        for (uint32_t j = 0; j < ops[i].n_ports; j++)
+            places[j] = place_of(b, &b->ops[i].ports[j], register_bytes);
+        ops[i].places = places;
     }
     for (uint32_t i = 0; i < b->n_fills; i++) {
         site to = {IN_REGISTER, b->fill_reg[i], 0, 0};

@@ -20,6 +20,13 @@ static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t b
 {
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const tn_tile_op *op = &p->ops[i];
+        if (op->code) {
+            void *ports[TN_JIT_PORTS];
+            for (uint32_t j = 0; j < op->n_ports; j++)
+                ports[j] = address(bases, &op->places[j], begin);
+            tn_jit_run(op->code, op->ports, op->n_ports, ports, n);
+            continue;
+        }
         void *out = address(bases, &op->out, begin);
         if (!op->kernel.run) {
             if (op->ramp) tn_map_load_ramp(op->map, op->ramp, begin, n, out);

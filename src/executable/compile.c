@@ -62,10 +62,12 @@ tn_status *tn_plan_module(tn_executable *e, bool fuse)
     int32_t *aliases = TN_NEW_ARRAY(e->arena, int32_t, n_params);
     TN_TRY(tn_find_aliases(m, aliases));
     tn_plan p = {.module = m, .arena = e->arena, .main = m->main, .fuse = fuse, .aliases = aliases};
+    if (fuse) p.jit = tn_jit_new(e->arena);
     TN_TRY(tn_plan_flatten(&p));
     tn_plan_liveness(&p);
     tn_plan_coalesce(&p);
     TN_TRY(tn_plan_offsets(&p));
+    TN_TRY(tn_jit_finish(p.jit, &e->machine_code));
     tn_make_steps(&p, e);
     tn_describe(m, aliases, e->arena, &e->info);
     TN_TRY(tn_make_calls(e));
@@ -230,6 +232,7 @@ void tn_executable_release(tn_executable *e)
     free(atomic_load_explicit(&e->labels, memory_order_relaxed));
     tn_end_calls(e);
     tn_executable_release(e->base);
+    tn_jit_free(&e->machine_code);
     tn_arena_free(e->location_arena);
     tn_arena_free(e->arena);
     pthread_mutex_destroy(&e->location_lock);

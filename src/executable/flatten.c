@@ -279,7 +279,7 @@ tn_status *tn_plan_flatten(tn_plan *p)
 {
     p->root_of = TN_NEW_ARRAY(p->arena, uint32_t, p->module->n_values);
     for (uint32_t i = 0; i < p->module->n_values; i++) p->root_of[i] = TN_NO_ROOT;
-    tn_cluster_begin(p->main, p->fuse, p->arena, &p->clusters);
+    tn_cluster_begin(p->main, p->fuse, p->jit, p->arena, &p->clusters);
     tn_loop program = {.trips = 1};
     TN_PLAN_PUSH(p, p->loops, p->n_loops, p->loop_capacity, program);
     add_item(p, (tn_item){.kind = TN_ITEM_START});

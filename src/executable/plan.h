@@ -98,6 +98,7 @@ typedef struct {
     tn_arena *arena;
     const tn_function *main;
     bool fuse; /* whether elementwise ops run together */
+    tn_jit *jit; /* or NULL */
     tn_cluster_context clusters;
     const int32_t *aliases; /* [parameters]: the result that takes the memory, -1: none */
 

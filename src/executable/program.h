@@ -62,6 +62,7 @@ struct tn_executable {
     tn_arena *arena; /* holds all but the executable itself */
     tn_module *module;
 
+    tn_jit_memory machine_code;
     const tn_step *steps;
     uint32_t n_steps;
     uint32_t n_bases, refs_at_most; /* of one step */

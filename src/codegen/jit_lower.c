@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "codegen/jit.h"
+
+/* --- short names for instructions --- */
+
+static tn_jv two(tn_jit_piece *p, tn_jit_op op, unsigned bytes, tn_jv a, tn_jv b)
+{
+    return tn_jit_emit(p, op, bytes, 0, 0, 2, a, b, 0);
+}
+static tn_jv one(tn_jit_piece *p, tn_jit_op op, unsigned bytes, tn_jv a)
+{
+    return tn_jit_emit(p, op, bytes, 0, 0, 1, a, 0, 0);
+}
+static tn_jv shift(tn_jit_piece *p, tn_jit_op op, unsigned bytes, tn_jv a, unsigned by)
+{
+    return tn_jit_emit(p, op, bytes, by, 0, 1, a, 0, 0);
+}
+static tn_jv madd(tn_jit_piece *p, unsigned bytes, tn_jv a, tn_jv b, tn_jv c)
+{
+    return tn_jit_emit(p, TN_JIT_FMA, bytes, 0, 0, 3, a, b, c);
+}
+static tn_jv nmadd(tn_jit_piece *p, unsigned bytes, tn_jv a, tn_jv b, tn_jv c)
+{
+    return tn_jit_emit(p, TN_JIT_FNMA, bytes, 0, 0, 3, a, b, c);
+}
+static tn_jv pick(tn_jit_piece *p, unsigned bytes, tn_jv m, tn_jv a, tn_jv b)
+{
+    return tn_jit_emit(p, TN_JIT_SELECT, bytes, 0, 0, 3, m, a, b);
+}
+static tn_jv fcmp(tn_jit_piece *p, unsigned bytes, unsigned how, tn_jv a, tn_jv b)
+{
+    return tn_jit_emit(p, TN_JIT_FCMP, bytes, how, 0, 2, a, b, 0);
+}
+
+static tn_jv real(tn_jit_piece *p, unsigned bytes, double x)
+{
+    uint64_t u = 0;
+    float f = (float)x;
+    if (bytes == 8) memcpy(&u, &x, 8);
+    else memcpy(&u, &f, 4);
+    return tn_jit_const(p, bytes, u);
+}
+static tn_jv bits32(tn_jit_piece *p, uint32_t x)
+{
+    return tn_jit_const(p, 4, x);
+}
+static tn_jv sign_bit(tn_jit_piece *p, unsigned bytes)
+{
+    return tn_jit_const(p, bytes, bytes == 8 ? (uint64_t)1 << 63 : 0x80000000u);
+}
+
+static tn_jv scale(tn_jit_piece *p, tn_jv e, tn_jv n, tn_jv t, bool near)
+{
+    if (p->avx512) return two(p, TN_JIT_SCALE, 4, e, n);
+    if (near) {
+        tn_jv power = two(p, TN_JIT_IADD, 4, shift(p, TN_JIT_SHL, 4, t, 23), real(p, 4, 1));
+        return two(p, TN_JIT_FMUL, 4, e, power);
+    }
+    tn_jv whole = two(p, TN_JIT_ISUB, 4, t, bits32(p, 0x4b400000));
+    tn_jv half = shift(p, TN_JIT_SAR, 4, whole, 1), rest = two(p, TN_JIT_ISUB, 4, whole, half);
+    tn_jv bias = bits32(p, 127);
+    tn_jv first = shift(p, TN_JIT_SHL, 4, two(p, TN_JIT_IADD, 4, half, bias), 23);
+    tn_jv second = shift(p, TN_JIT_SHL, 4, two(p, TN_JIT_IADD, 4, rest, bias), 23);
+    return two(p, TN_JIT_FMUL, 4, two(p, TN_JIT_FMUL, 4, e, first), second);
+}
+
+#define V                   tn_jv
+#define M                   tn_jv
+#define FUNCTION(name)      static tn_jv name##_f32(tn_jit_piece *p_, tn_jv a)
+#define K(x)                real(p_, 4, (double)(x))
+#define BITS(x)             bits32(p_, x)
+#define ADD(a, b)           two(p_, TN_JIT_FADD, 4, a, b)
+#define SUB(a, b)           two(p_, TN_JIT_FSUB, 4, a, b)
+#define MUL(a, b)           two(p_, TN_JIT_FMUL, 4, a, b)
+#define DIV(a, b)           two(p_, TN_JIT_FDIV, 4, a, b)
+#define FMA(a, b, c)        madd(p_, 4, a, b, c)
+#define FNMA(a, b, c)       nmadd(p_, 4, a, b, c)
+#define MORE(a, b)          two(p_, TN_JIT_MORE, 4, a, b)
+#define LESS(a, b)          two(p_, TN_JIT_LESS, 4, a, b)
+#define IADD(a, b)          two(p_, TN_JIT_IADD, 4, a, b)
+#define ISUB(a, b)          two(p_, TN_JIT_ISUB, 4, a, b)
+#define IAND(a, b)          two(p_, TN_JIT_AND, 4, a, b)
+#define IOR(a, b)           two(p_, TN_JIT_OR, 4, a, b)
+#define ISHL(a, n)          shift(p_, TN_JIT_SHL, 4, a, n)
+#define ISAR(a, n)          shift(p_, TN_JIT_SAR, 4, a, n)
+#define REAL(a)             one(p_, TN_JIT_F32_OF_I32, 4, a)
+#define LT(a, b)            fcmp(p_, 4, TN_JIT_FLT, a, b)
+#define EQ(a, b)            fcmp(p_, 4, TN_JIT_FEQ, a, b)
+#define PICK(m, a, b)       pick(p_, 4, m, a, b)
+#define SCALE(e, n, t)      scale(p_, e, n, t, false)
+#define SCALE_NEAR(e, n, t) scale(p_, e, n, t, true)
+#include "kernels/math_f32_rows.h"
+
+/* --- types --- */
+
+typedef enum { REP_NONE, REP_MASK, REP_INT, REP_F32, REP_I64, REP_F64 } rep;
+
+static rep rep_of(tn_element_type e)
+{
+    switch ((int)e) {
+    case TN_I1: return REP_MASK;
+    case TN_I8:
+    case TN_U8:
+    case TN_I16:
+    case TN_U16:
+    case TN_I32:
+    case TN_U32: return REP_INT;
+    case TN_BF16:
+    case TN_F16:
+    case TN_F32: return REP_F32;
+    case TN_I64:
+    case TN_U64: return REP_I64;
+    case TN_F64: return REP_F64;
+    default: return REP_NONE;
+    }
+}
+
+static bool is_signed(tn_element_type e)
+{
+    return tn_element_type_class(e) == TN_CLASS_SINT;
+}
+
+bool tn_jit_has_type(tn_element_type e)
+{
+    return rep_of(e) != REP_NONE;
+}
+
+/* Extends again what an op has made of an integer narrower than its register. */
+static tn_jv wrap(tn_jit_piece *p, tn_element_type e, tn_jv v)
+{
+    unsigned drop = 32 - 8 * (unsigned)tn_element_type_bytes(e);
+    if (tn_element_type_bytes(e) >= 4) return v;
+    if (!is_signed(e)) return two(p, TN_JIT_AND, 4, v, bits32(p, 0xffffffffu >> drop));
+    return shift(p, TN_JIT_SAR, 4, shift(p, TN_JIT_SHL, 4, v, drop), drop);
+}
+
+/* An f32 to the nearest value of its own type. */
+static tn_jv round_to(tn_jit_piece *p, tn_element_type e, tn_jv v)
+{
+    if (e == TN_F16) return one(p, TN_JIT_F16_ROUND, 4, v);
+    if (e != TN_BF16) return v;
+    tn_jv odd = two(p, TN_JIT_AND, 4, shift(p, TN_JIT_SHR, 4, v, 16), bits32(p, 1));
+    tn_jv up = two(p, TN_JIT_IADD, 4, two(p, TN_JIT_IADD, 4, v, bits32(p, 0x7fff)), odd);
+    tn_jv quiet = two(p, TN_JIT_OR, 4, v, bits32(p, 0x400000));
+    tn_jv r = pick(p, 4, fcmp(p, 4, TN_JIT_UNORDERED, v, v), quiet, up);
+    return two(p, TN_JIT_AND, 4, r, bits32(p, 0xffff0000u));
+}
+
+/* --- reals --- */
+
+static bool is_plain_constant(const tn_jit_piece *p, tn_jv v, unsigned bytes)
+{
+    const tn_jit_instruction *i = &p->list[v];
+    if (i->op != TN_JIT_CONST) return false;
+    uint64_t size = bytes == 8 ? i->aux & (UINT64_MAX >> 1) : i->aux & 0x7fffffffu;
+    return size && size <= (bytes == 8 ? 0x7ff0000000000000u : 0x7f800000u);
+}
+
+/* NaN if either is NaN, the first one's; -0 below 0. With a constant that is neither NaN nor zero
+ * one instruction does it. */
+static tn_jv extreme(tn_jit_piece *p, unsigned bytes, bool max, tn_jv a, tn_jv b)
+{
+    tn_jit_op op = max ? TN_JIT_MORE : TN_JIT_LESS;
+    if (is_plain_constant(p, a, bytes)) return two(p, op, bytes, a, b);
+    if (is_plain_constant(p, b, bytes)) return two(p, op, bytes, b, a);
+    tn_jv both = two(p, max ? TN_JIT_AND : TN_JIT_OR, bytes, a, b);
+    tn_jv r = pick(p, bytes, fcmp(p, bytes, TN_JIT_UNORDERED, a, a), a, two(p, op, bytes, a, b));
+    return pick(p, bytes, fcmp(p, bytes, TN_JIT_FEQ, a, b), both, r);
+}
+
+static tn_jv magnitude(tn_jit_piece *p, unsigned bytes, tn_jv a)
+{
+    return two(p, TN_JIT_ANDN, bytes, sign_bit(p, bytes), a);
+}
+
+static tn_jv rsqrt(tn_jit_piece *p, unsigned bytes, tn_jv a)
+{
+    tn_jv sign = sign_bit(p, bytes), x = real(p, bytes, 1);
+    tn_jv y = two(p, TN_JIT_FDIV, bytes, x, one(p, TN_JIT_SQRT, bytes, a));
+    tn_jv h = two(p, TN_JIT_FMUL, bytes, a, y);
+    tn_jv l = madd(p, bytes, a, y, two(p, TN_JIT_XOR, bytes, h, sign));
+    tn_jv e = nmadd(p, bytes, l, y, nmadd(p, bytes, h, y, x));
+    tn_jv z = madd(p, bytes, two(p, TN_JIT_FMUL, bytes, y, real(p, bytes, 0.5)), e, y);
+    return pick(p, bytes, fcmp(p, bytes, TN_JIT_UNORDERED, e, e), y, z);
+}
+
+static tn_jv rounded(tn_jit_piece *p, unsigned bytes, unsigned how, tn_jv a)
+{
+    return tn_jit_emit(p, TN_JIT_ROUND, bytes, how | 8, 0, 1, a, 0, 0);
+}
+
+static tn_jv with_sign(tn_jit_piece *p, unsigned bytes, tn_jv size, tn_jv a)
+{
+    return two(p, TN_JIT_OR, bytes, size, two(p, TN_JIT_AND, bytes, a, sign_bit(p, bytes)));
+}
+
+static bool lower_real(tn_jit_piece *p, tn_op_kind kind, unsigned s, const tn_jv *in, tn_jv *out)
+{
+    tn_jv a = in[0], b = in[1];
+    switch ((int)kind) {
+    case TN_OP_add: *out = two(p, TN_JIT_FADD, s, a, b); return true;
+    case TN_OP_subtract: *out = two(p, TN_JIT_FSUB, s, a, b); return true;
+    case TN_OP_multiply: *out = two(p, TN_JIT_FMUL, s, a, b); return true;
+    case TN_OP_divide: *out = two(p, TN_JIT_FDIV, s, a, b); return true;
+    case TN_OP_maximum: *out = extreme(p, s, true, a, b); return true;
+    case TN_OP_minimum: *out = extreme(p, s, false, a, b); return true;
+    case TN_OP_abs: *out = magnitude(p, s, a); return true;
+    case TN_OP_negate: *out = two(p, TN_JIT_XOR, s, a, sign_bit(p, s)); return true;
+    case TN_OP_sqrt: *out = one(p, TN_JIT_SQRT, s, a); return true;
+    case TN_OP_rsqrt: *out = rsqrt(p, s, a); return true;
+    case TN_OP_round_nearest_even: *out = rounded(p, s, 0, a); return true;
+    case TN_OP_floor: *out = rounded(p, s, 1, a); return true;
+    case TN_OP_ceil: *out = rounded(p, s, 2, a); return true;
+    case TN_OP_round_nearest_afz: {
+        tn_jv t = rounded(p, s, 3, a), rest = magnitude(p, s, two(p, TN_JIT_FSUB, s, a, t));
+        tn_jv up =
+            pick(p, s, fcmp(p, s, TN_JIT_FGE, rest, real(p, s, 0.5)), real(p, s, 1), real(p, s, 0));
+        *out = with_sign(p, s, two(p, TN_JIT_FADD, s, magnitude(p, s, t), up), a);
+        return true;
+    }
+    case TN_OP_sign: {
+        tn_jv nonzero = fcmp(p, s, TN_JIT_LESS_OR_GREATER, a, real(p, s, 0));
+        *out = pick(p, s, nonzero, with_sign(p, s, real(p, s, 1), a), a);
+        return true;
+    }
+    case TN_OP_is_finite:
+        *out = fcmp(p, s, TN_JIT_FLT, magnitude(p, s, a), real(p, s, __builtin_inf()));
+        return true;
+    case TN_OP_exponential: *out = s == 4 ? exp_f32(p, a) : 0; return s == 4;
+    case TN_OP_log: *out = s == 4 ? log_f32(p, a) : 0; return s == 4;
+    case TN_OP_logistic: *out = s == 4 ? logistic_f32(p, a) : 0; return s == 4;
+    case TN_OP_tanh: *out = s == 4 ? tanh_f32(p, a) : 0; return s == 4;
+    default: return false;
+    }
+}
+
+/* --- integers and truths --- */
+
+static bool lower_integer(tn_jit_piece *p, tn_op_kind kind, tn_element_type e, const tn_jv *in,
+                          tn_jv *out)
+{
+    unsigned s = tn_element_type_bytes(e) == 8 ? 8 : 4;
+    bool sint = is_signed(e), narrow = tn_element_type_bytes(e) < 4;
+    unsigned drop = narrow ? 32 - 8 * (unsigned)tn_element_type_bytes(e) : 0;
+    if (s == 8 && !p->avx512) switch ((int)kind) {
+        case TN_OP_add:
+        case TN_OP_subtract:
+        case TN_OP_negate:
+        case TN_OP_and:
+        case TN_OP_or:
+        case TN_OP_xor:
+        case TN_OP_not: break;
+        default: return false;
+        }
+    tn_jv a = in[0], b = in[1], v, zero;
+    switch ((int)kind) {
+    case TN_OP_add: v = two(p, TN_JIT_IADD, s, a, b); break;
+    case TN_OP_subtract: v = two(p, TN_JIT_ISUB, s, a, b); break;
+    case TN_OP_multiply: v = two(p, TN_JIT_IMUL, s, a, b); break;
+    case TN_OP_negate: v = two(p, TN_JIT_ISUB, s, tn_jit_const(p, s, 0), a); break;
+    case TN_OP_abs:
+        if (!sint) v = a;
+        else v = one(p, TN_JIT_IABS, s, a);
+        break;
+    case TN_OP_and: v = two(p, TN_JIT_AND, s, a, b); break;
+    case TN_OP_or: v = two(p, TN_JIT_OR, s, a, b); break;
+    case TN_OP_xor: v = two(p, TN_JIT_XOR, s, a, b); break;
+    case TN_OP_not: v = two(p, TN_JIT_XOR, s, a, tn_jit_const(p, s, UINT64_MAX)); break;
+    case TN_OP_maximum: v = two(p, sint ? TN_JIT_SMAX : TN_JIT_UMAX, s, a, b); break;
+    case TN_OP_minimum: v = two(p, sint ? TN_JIT_SMIN : TN_JIT_UMIN, s, a, b); break;
+    case TN_OP_sign:
+        if (!sint) {
+            v = two(p, TN_JIT_UMIN, s, a, tn_jit_const(p, s, 1));
+        } else {
+            zero = two(p, TN_JIT_SMAX, s, a, tn_jit_const(p, s, UINT64_MAX));
+            v = two(p, TN_JIT_SMIN, s, zero, tn_jit_const(p, s, 1));
+        }
+        break;
+    case TN_OP_shift_left: v = two(p, TN_JIT_SHLV, s, a, b); break;
+    case TN_OP_shift_right_logical:
+        if (narrow && sint) a = two(p, TN_JIT_AND, s, a, bits32(p, 0xffffffffu >> drop));
+        v = two(p, TN_JIT_SHRV, s, a, b);
+        break;
+    case TN_OP_shift_right_arithmetic:
+        if (narrow && !sint) a = shift(p, TN_JIT_SAR, s, shift(p, TN_JIT_SHL, s, a, drop), drop);
+        v = two(p, TN_JIT_SARV, s, a, b);
+        break;
+    default: return false;
+    }
+    *out = wrap(p, e, v);
+    return true;
+}
+
+static bool lower_truth(tn_jit_piece *p, tn_op_kind kind, const tn_jv *in, tn_jv *out)
+{
+    switch ((int)kind) {
+    case TN_OP_and:
+    case TN_OP_multiply:
+    case TN_OP_minimum: *out = two(p, TN_JIT_MASK_AND, 4, in[0], in[1]); return true;
+    case TN_OP_or:
+    case TN_OP_add:
+    case TN_OP_maximum: *out = two(p, TN_JIT_MASK_OR, 4, in[0], in[1]); return true;
+    case TN_OP_xor: *out = two(p, TN_JIT_MASK_XOR, 4, in[0], in[1]); return true;
+    case TN_OP_not: *out = one(p, TN_JIT_MASK_NOT, 4, in[0]); return true;
+    default: return false;
+    }
+}
+
+/* --- ops of several types --- */
+
+static tn_jv icmp(tn_jit_piece *p, bool sint, unsigned s, unsigned how, tn_jv a, tn_jv b)
+{
+    if (p->avx512) return tn_jit_emit(p, sint ? TN_JIT_ICMP : TN_JIT_UCMP, s, how, 0, 2, a, b, 0);
+    if (!sint && how != TN_JIT_IEQ && how != TN_JIT_INE) {
+        a = two(p, TN_JIT_XOR, s, a, sign_bit(p, s));
+        b = two(p, TN_JIT_XOR, s, b, sign_bit(p, s));
+    }
+    /* There are equal and greater alone. */
+    bool swap = how == TN_JIT_ILT || how == TN_JIT_IGE;
+    bool negate = how == TN_JIT_INE || how == TN_JIT_ILE || how == TN_JIT_IGE;
+    unsigned basic = how == TN_JIT_IEQ || how == TN_JIT_INE ? TN_JIT_IEQ : TN_JIT_IGT;
+    tn_jv m = tn_jit_emit(p, TN_JIT_ICMP, s, basic, 0, 2, swap ? b : a, swap ? a : b, 0);
+    return negate ? one(p, TN_JIT_MASK_NOT, 4, m) : m;
+}
+
+static bool lower_compare(tn_jit_piece *p, const tn_op *op, tn_element_type e, const tn_jv *in,
+                          tn_jv *out)
+{
+    static const uint8_t of_reals[] = {
+        [TN_comparison_direction_EQ] = TN_JIT_FEQ, [TN_comparison_direction_NE] = TN_JIT_FNE,
+        [TN_comparison_direction_GE] = TN_JIT_FGE, [TN_comparison_direction_GT] = TN_JIT_FGT,
+        [TN_comparison_direction_LE] = TN_JIT_FLE, [TN_comparison_direction_LT] = TN_JIT_FLT};
+    static const uint8_t of_integers[] = {
+        [TN_comparison_direction_EQ] = TN_JIT_IEQ, [TN_comparison_direction_NE] = TN_JIT_INE,
+        [TN_comparison_direction_GE] = TN_JIT_IGE, [TN_comparison_direction_GT] = TN_JIT_IGT,
+        [TN_comparison_direction_LE] = TN_JIT_ILE, [TN_comparison_direction_LT] = TN_JIT_ILT};
+    int64_t how = tn_op_int(op, TN_ATTR_comparison_direction, -1);
+    if (how < 0 || how > TN_comparison_direction_LT) return false;
+    switch (rep_of(e)) {
+    case REP_F32:
+    case REP_F64:
+        if (tn_op_int(op, TN_ATTR_compare_type, TN_comparison_type_NOTYPE) ==
+            TN_comparison_type_TOTALORDER)
+            return false;
+        *out = fcmp(p, rep_of(e) == REP_F64 ? 8 : 4, of_reals[how], in[0], in[1]);
+        return true;
+    case REP_INT:
+    case REP_I64:
+        *out = icmp(p, is_signed(e), rep_of(e) == REP_I64 ? 8 : 4, of_integers[how], in[0], in[1]);
+        return true;
+    case REP_MASK:
+        if (how != TN_comparison_direction_EQ && how != TN_comparison_direction_NE) return false;
+        *out = two(p, TN_JIT_MASK_XOR, 4, in[0], in[1]);
+        if (how == TN_comparison_direction_EQ) *out = one(p, TN_JIT_MASK_NOT, 4, *out);
+        return true;
+    case REP_NONE: break;
+    }
+    return false;
+}
+
+static bool lower_select(tn_jit_piece *p, tn_element_type e, const tn_jv *in, tn_jv *out)
+{
+    rep r = rep_of(e);
+    if (r == REP_MASK) {
+        tn_jv yes = two(p, TN_JIT_MASK_AND, 4, in[0], in[1]);
+        tn_jv no = two(p, TN_JIT_MASK_AND, 4, one(p, TN_JIT_MASK_NOT, 4, in[0]), in[2]);
+        *out = two(p, TN_JIT_MASK_OR, 4, yes, no);
+        return true;
+    }
+    *out = pick(p, r == REP_I64 || r == REP_F64 ? 8 : 4, in[0], in[1], in[2]);
+    return true;
+}
+
+static bool lower_clamp(tn_jit_piece *p, tn_element_type e, const tn_jv *in, tn_jv *out)
+{
+    rep r = rep_of(e);
+    if (r == REP_F32 || r == REP_F64) {
+        unsigned s = r == REP_F64 ? 8 : 4;
+        *out = extreme(p, s, false, extreme(p, s, true, in[1], in[0]), in[2]);
+        return true;
+    }
+    if (r == REP_MASK) return false;
+    tn_jv first[2] = {in[1], in[0]}, second[2] = {0, in[2]};
+    return lower_integer(p, TN_OP_maximum, e, first, &second[0]) &&
+           lower_integer(p, TN_OP_minimum, e, second, out);
+}
+
+/* a as a signed 32-bit integer: truncated, saturated, NaN is 0. */
+static tn_jv int_of_f32(tn_jit_piece *p, tn_jv a)
+{
+    tn_jv t = one(p, TN_JIT_I32_OF_F32, 4, a);
+    tn_jv large = fcmp(p, 4, TN_JIT_FGE, a, real(p, 4, 0x1p31));
+    tn_jv r = pick(p, 4, large, bits32(p, INT32_MAX), t);
+    return pick(p, 4, fcmp(p, 4, TN_JIT_UNORDERED, a, a), bits32(p, 0), r);
+}
+
+static tn_jv limited(tn_jit_piece *p, tn_jv v, int32_t least, int32_t most)
+{
+    v = two(p, TN_JIT_SMAX, 4, v, bits32(p, (uint32_t)least));
+    return two(p, TN_JIT_SMIN, 4, v, bits32(p, (uint32_t)most));
+}
+
+static bool convert_f32(tn_jit_piece *p, tn_element_type from, tn_element_type to, tn_jv a,
+                        tn_jv *out)
+{
+    switch ((int)to) {
+    case TN_I1: *out = fcmp(p, 4, TN_JIT_FNE, a, real(p, 4, 0)); return true;
+    case TN_I8: *out = limited(p, int_of_f32(p, a), INT8_MIN, INT8_MAX); return true;
+    case TN_U8: *out = limited(p, int_of_f32(p, a), 0, UINT8_MAX); return true;
+    case TN_I16: *out = limited(p, int_of_f32(p, a), INT16_MIN, INT16_MAX); return true;
+    case TN_U16: *out = limited(p, int_of_f32(p, a), 0, UINT16_MAX); return true;
+    case TN_I32: *out = int_of_f32(p, a); return true;
+    case TN_U32: {
+        tn_jv half = real(p, 4, 0x1p31), low = one(p, TN_JIT_I32_OF_F32, 4, a);
+        tn_jv high = one(p, TN_JIT_I32_OF_F32, 4, two(p, TN_JIT_FSUB, 4, a, half));
+        high = two(p, TN_JIT_XOR, 4, high, bits32(p, 0x80000000u));
+        tn_jv r = pick(p, 4, fcmp(p, 4, TN_JIT_FGE, a, half), high, low);
+        r = pick(p, 4, fcmp(p, 4, TN_JIT_FGE, a, real(p, 4, 0x1p32)), bits32(p, UINT32_MAX), r);
+        *out = pick(p, 4, fcmp(p, 4, TN_JIT_FGT, a, real(p, 4, 0)), r, bits32(p, 0));
+        return true;
+    }
+    case TN_F32: *out = a; return true;
+    case TN_BF16:
+    case TN_F16: *out = from == to ? a : round_to(p, to, a); return true;
+    case TN_F64: *out = one(p, TN_JIT_F64_OF_F32, 8, a); return true;
+    default: return false;
+    }
+}
+
+static bool convert_f64(tn_jit_piece *p, tn_element_type to, tn_jv a, tn_jv *out)
+{
+    tn_jv r;
+    switch ((int)to) {
+    case TN_I1: *out = fcmp(p, 8, TN_JIT_FNE, a, real(p, 8, 0)); return true;
+    case TN_F32: *out = one(p, TN_JIT_F32_OF_F64, 4, a); return true;
+    case TN_F64: *out = a; return true;
+    case TN_I32:
+        r = one(p, TN_JIT_I32_OF_F64, 4, a);
+        r = pick(p, 4, fcmp(p, 8, TN_JIT_FGE, a, real(p, 8, 0x1p31)), bits32(p, INT32_MAX), r);
+        *out = pick(p, 4, fcmp(p, 8, TN_JIT_UNORDERED, a, a), bits32(p, 0), r);
+        return true;
+    default: return false;
+    }
+}
+
+static bool convert_int(tn_jit_piece *p, tn_element_type from, tn_element_type to, tn_jv a,
+                        tn_jv *out)
+{
+    bool is_u32 = from == TN_U32, narrow = tn_element_type_bytes(from) < 4;
+    tn_jv low, high;
+    switch ((int)to) {
+    case TN_I1: *out = icmp(p, true, 4, TN_JIT_INE, a, bits32(p, 0)); return true;
+    case TN_I8:
+    case TN_U8:
+    case TN_I16:
+    case TN_U16:
+    case TN_I32:
+    case TN_U32: *out = from == to ? a : wrap(p, to, a); return true;
+    case TN_I64:
+    case TN_U64:
+        *out = one(p, is_signed(from) ? TN_JIT_I64_OF_I32 : TN_JIT_U64_OF_U32, 8, a);
+        return true;
+    case TN_BF16:
+    case TN_F16:
+        /* Larger ones would be rounded twice. */
+        if (!narrow) return false;
+        *out = round_to(p, to, one(p, TN_JIT_F32_OF_I32, 4, a));
+        return true;
+    case TN_F32:
+        if (is_u32) {
+            high = one(p, TN_JIT_F32_OF_I32, 4, shift(p, TN_JIT_SHR, 4, a, 16));
+            low = one(p, TN_JIT_F32_OF_I32, 4, two(p, TN_JIT_AND, 4, a, bits32(p, 0xffff)));
+            *out = madd(p, 4, high, real(p, 4, 65536), low);
+        } else {
+            *out = one(p, TN_JIT_F32_OF_I32, 4, a);
+        }
+        return true;
+    case TN_F64:
+        if (is_u32) a = two(p, TN_JIT_XOR, 4, a, bits32(p, 0x80000000u));
+        *out = one(p, TN_JIT_F64_OF_I32, 8, a);
+        if (is_u32) *out = two(p, TN_JIT_FADD, 8, *out, real(p, 8, 0x1p31));
+        return true;
+    default: return false;
+    }
+}
+
+static bool convert_mask(tn_jit_piece *p, tn_element_type to, tn_jv a, tn_jv *out)
+{
+    switch (rep_of(to)) {
+    case REP_MASK: *out = a; return true;
+    case REP_INT: *out = pick(p, 4, a, bits32(p, 1), bits32(p, 0)); return true;
+    case REP_F32: *out = pick(p, 4, a, real(p, 4, 1), real(p, 4, 0)); return true;
+    case REP_I64: *out = pick(p, 8, a, tn_jit_const(p, 8, 1), tn_jit_const(p, 8, 0)); return true;
+    case REP_F64: *out = pick(p, 8, a, real(p, 8, 1), real(p, 8, 0)); return true;
+    case REP_NONE: break;
+    }
+    return false;
+}
+
+static bool convert_i64(tn_jit_piece *p, tn_element_type to, tn_jv a, tn_jv *out)
+{
+    switch (rep_of(to)) {
+    case REP_I64: *out = a; return true;
+    case REP_INT: *out = wrap(p, to, one(p, TN_JIT_I32_OF_I64, 4, a)); return true;
+    default: return false;
+    }
+}
+
+static bool lower_convert(tn_jit_piece *p, tn_element_type from, tn_element_type to, tn_jv a,
+                          tn_jv *out)
+{
+    switch (rep_of(from)) {
+    case REP_MASK: return convert_mask(p, to, a, out);
+    case REP_INT: return convert_int(p, from, to, a, out);
+    case REP_F32: return convert_f32(p, from, to, a, out);
+    case REP_I64: return convert_i64(p, to, a, out);
+    case REP_F64: return convert_f64(p, to, a, out);
+    case REP_NONE: break;
+    }
+    return false;
+}
+
+static bool lower(tn_jit_piece *p, const tn_op *op, const tn_jv *in, tn_jv *out)
+{
+    tn_element_type e = tn_operand_type(op, 0)->element, to = tn_result_type(op, 0)->element;
+    if (rep_of(e) == REP_NONE || rep_of(to) == REP_NONE) return false;
+    switch ((int)op->kind) {
+    case TN_OP_compare: return lower_compare(p, op, e, in, out);
+    case TN_OP_convert: return lower_convert(p, e, to, in[0], out);
+    case TN_OP_select: return lower_select(p, to, in, out);
+    case TN_OP_clamp: return lower_clamp(p, to, in, out);
+    default: break;
+    }
+    switch (rep_of(e)) {
+    case REP_MASK: return lower_truth(p, op->kind, in, out);
+    case REP_INT:
+    case REP_I64: return lower_integer(p, op->kind, e, in, out);
+    case REP_F32:
+        if (!lower_real(p, op->kind, 4, in, out)) return false;
+        if (rep_of(to) == REP_F32) *out = round_to(p, to, *out);
+        return true;
+    case REP_F64: return lower_real(p, op->kind, 8, in, out);
+    case REP_NONE: break;
+    }
+    return false;
+}
+
+bool tn_jit_lower(tn_jit_piece *p, const tn_op *op, const tn_jv *in, tn_jv *out)
+{
+    uint32_t n = p->n;
+    bool wide = p->wide;
+    if (op->n_operands > 3 || op->n_results != 1) return false;
+    if (n + 200 < TN_JIT_INSTRUCTIONS && lower(p, op, in, out)) return true;
+    p->n = n;
+    p->wide = wide;
+    return false;
+}

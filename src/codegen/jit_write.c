@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a list of instructions to machine code: one walk along the list that gives values registers
+ * as they come and, when there are none left, takes the one whose value is wanted last. */
+#include <string.h>
+
+#include "codegen/jit_write.h"
+
+enum { NEVER = INT32_MAX };
+
+static unsigned length_code(unsigned bytes)
+{
+    return bytes <= 16 ? 0 : bytes == 32 ? 1 : 2;
+}
+
+static unsigned length_of(const tn_writer *w, unsigned bytes)
+{
+    return length_code(w->lanes * bytes);
+}
+
+static bool makes_mask(const tn_jit_piece *p, tn_jv v)
+{
+    const tn_jit_instruction *i = &p->list[v];
+    if ((i->op == TN_JIT_LOAD || i->op == TN_JIT_SPLAT) && i->imm == TN_I1) return true;
+    return i->op >= TN_JIT_FCMP && i->op <= TN_JIT_MASK_NOT;
+}
+
+/* Is it in a k register? */
+static bool is_k(const tn_writer *w, tn_jv v)
+{
+    return w->x.avx512 && w->values[v].is_mask;
+}
+
+static unsigned bytes_of(const tn_writer *w, tn_jv v)
+{
+    return w->values[v].is_mask ? 4 : w->p->list[v].bytes;
+}
+
+/* --- instructions --- */
+
+static void vector(tn_writer *w, tn_x86_opcode code, unsigned wide, unsigned length, int imm,
+                   unsigned reg, unsigned vvvv, tn_x86_operand rm)
+{
+    tn_x86_form f = {
+        .code = code, .w = (uint8_t)wide, .length = (uint8_t)length, .broadcast = 1, .imm = imm};
+    tn_x86_vector(&w->x, &f, reg, vvvv, &rm);
+}
+
+static void masked(tn_writer *w, tn_x86_opcode code, unsigned wide, unsigned length, unsigned mask,
+                   int imm, unsigned reg, unsigned vvvv, tn_x86_operand rm)
+{
+    tn_x86_form f = {.code = code,
+                     .w = (uint8_t)wide,
+                     .length = (uint8_t)length,
+                     .broadcast = 1,
+                     .mask = (uint8_t)mask,
+                     .imm = imm};
+    tn_x86_vector(&w->x, &f, reg, vvvv, &rm);
+}
+
+static void vex(tn_writer *w, tn_x86_opcode code, unsigned wide, unsigned length, int imm,
+                unsigned reg, unsigned vvvv, tn_x86_operand rm)
+{
+    tn_x86_form f = {.code = code, .w = (uint8_t)wide, .length = (uint8_t)length, .imm = imm};
+    tn_x86_vex(&w->x, &f, reg, vvvv, &rm);
+}
+
+#define CODE(map, prefix, opcode) ((tn_x86_opcode){map, prefix, opcode})
+#define REG(r)                    tn_x86_reg(r)
+
+static void copy(tn_writer *w, unsigned length, unsigned to, unsigned from)
+{
+    if (to != from) vector(w, CODE(1, 0, 0x28), 0, length, -1, to, 0, REG(from));
+}
+static void load_vector(tn_writer *w, unsigned length, unsigned to, tn_x86_operand from)
+{
+    vector(w, CODE(1, 0, 0x10), 0, length, -1, to, 0, from);
+}
+static void store_vector(tn_writer *w, unsigned length, tn_x86_operand to, unsigned from)
+{
+    vector(w, CODE(1, 0, 0x11), 0, length, -1, from, 0, to);
+}
+
+/* Spreads one element of memory over a register. */
+static void spread(tn_writer *w, unsigned bytes, unsigned length, unsigned to, tn_x86_operand from)
+{
+    tn_x86_form f = {.code = CODE(2, 1, bytes == 8 ? 0x59 : 0x58),
+                     .w = bytes == 8 && w->x.avx512,
+                     .length = (uint8_t)length,
+                     .imm = -1};
+    tn_x86_vector(&w->x, &f, to, 0, &from);
+}
+
+/* --- registers --- */
+
+static tn_x86_operand slot_at(uint32_t slot)
+{
+    return (tn_x86_operand){.place = AT_STACK, .disp = (int32_t)(slot * 64)};
+}
+
+static void take(tn_writer *w, tn_jv v, unsigned r)
+{
+    w->values[v].reg = (int8_t)r;
+    if (is_k(w, v)) w->k_owner[r] = v;
+    else w->owner[r] = v;
+}
+
+static void drop(tn_writer *w, tn_jv v)
+{
+    int r = w->values[v].reg;
+    if (r < 0) return;
+    if (is_k(w, v)) w->k_owner[r] = TN_JIT_NO_VALUE;
+    else w->owner[r] = TN_JIT_NO_VALUE;
+    w->values[v].reg = -1;
+}
+
+void tn_writer_spill(tn_writer *w, tn_jv v)
+{
+    tn_writer_value *x = &w->values[v];
+    if (x->reg < 0 || x->slot >= 0 || w->p->list[v].op == TN_JIT_CONST) return;
+    if (w->n_free_slots) x->slot = (int32_t)w->free_slots[--w->n_free_slots];
+    else x->slot = (int32_t)w->n_slots++;
+    tn_x86_operand at = slot_at((uint32_t)x->slot);
+    if (is_k(w, v)) vex(w, CODE(1, 0, 0x91), 0, 0, -1, (unsigned)x->reg, 0, at);
+    else store_vector(w, length_of(w, bytes_of(w, v)), at, (unsigned)x->reg);
+}
+
+/* A register that no pinned value is in. */
+static unsigned free_register(tn_writer *w, bool k)
+{
+    unsigned first = k ? 1 : 0, end = k ? 8 : w->n_registers;
+    tn_jv *owner = k ? w->k_owner : w->owner;
+    int32_t farthest = -1;
+    unsigned at = end;
+    for (unsigned r = first; r < end; r++) {
+        tn_jv v = owner[r];
+        if (v == TN_JIT_NO_VALUE) return r;
+        if (!w->values[v].pinned && w->values[v].next > farthest) {
+            farthest = w->values[v].next;
+            at = r;
+        }
+    }
+    tn_jv v = owner[at];
+    tn_writer_spill(w, v);
+    drop(w, v);
+    return at;
+}
+
+static unsigned in_register(tn_writer *w, tn_jv v)
+{
+    tn_writer_value *x = &w->values[v];
+    x->pinned = true;
+    if (x->reg >= 0) return (unsigned)x->reg;
+    unsigned r = free_register(w, is_k(w, v));
+    const tn_jit_instruction *i = &w->p->list[v];
+    if (i->op == TN_JIT_CONST) {
+        tn_x86_operand at = tn_x86_constant_operand(&w->x, i->bytes, i->aux);
+        unsigned length = length_of(w, i->bytes);
+        if (!w->x.avx512) load_vector(w, length, r, at);
+        else spread(w, i->bytes, length, r, at);
+    } else if (is_k(w, v)) {
+        vex(w, CODE(1, 0, 0x90), 0, 0, -1, r, 0, slot_at((uint32_t)x->slot));
+    } else {
+        load_vector(w, length_of(w, bytes_of(w, v)), r, slot_at((uint32_t)x->slot));
+    }
+    take(w, v, r);
+    return r;
+}
+
+/* Where the last operand is read: memory, if it isn't in a register. */
+static bool is_in_memory(const tn_writer *w, tn_jv v)
+{
+    const tn_writer_value *x = &w->values[v];
+    return x->reg < 0 && !x->is_mask && (w->p->list[v].op == TN_JIT_CONST || x->slot >= 0);
+}
+static tn_x86_operand last_operand(tn_writer *w, tn_jv v, bool folds)
+{
+    if (!folds || !is_in_memory(w, v)) return REG(in_register(w, v));
+    const tn_jit_instruction *i = &w->p->list[v];
+    if (i->op == TN_JIT_CONST) return tn_x86_constant_operand(&w->x, i->bytes, i->aux);
+    return slot_at((uint32_t)w->values[v].slot);
+}
+
+/* Values that this instruction is the last to want leave their registers. */
+static void release(tn_writer *w, const tn_jit_instruction *i)
+{
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+        tn_writer_value *x = &w->values[i->in[k]];
+        x->pinned = false;
+        if (x->next != NEVER) continue;
+        drop(w, i->in[k]);
+        if (x->slot >= 0) w->free_slots[w->n_free_slots++] = (uint32_t)x->slot;
+        x->slot = -1;
+    }
+}
+
+static unsigned result(tn_writer *w, tn_jv v)
+{
+    unsigned r = free_register(w, is_k(w, v));
+    take(w, v, r);
+    return r;
+}
+
+/* --- memory --- */
+
+static unsigned log2_of(unsigned bytes)
+{
+    return (unsigned)__builtin_ctz(bytes);
+}
+
+tn_x86_operand tn_writer_port(tn_writer *w, uint32_t port, unsigned bytes, bool indexed)
+{
+    tn_x86_operand o = w->at(w, port);
+    if (!indexed || o.place != AT_BASE) return o;
+    o.place = AT_INDEX;
+    o.scale = (uint8_t)log2_of(bytes);
+    return o;
+}
+
+/* One element of type e into lane 0; narrow ones by way of a general register. */
+static void load_one(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86_operand at)
+{
+    tn_x86_operand r11 = REG(R11);
+    switch ((int)e) {
+    case TN_I8: tn_x86_general(&w->x, false, true, 0xbe, R11, &at); break;
+    case TN_I1:
+    case TN_U8: tn_x86_general(&w->x, false, true, 0xb6, R11, &at); break;
+    case TN_I16: tn_x86_general(&w->x, false, true, 0xbf, R11, &at); break;
+    case TN_U16:
+    case TN_F16:
+    case TN_BF16: tn_x86_general(&w->x, false, true, 0xb7, R11, &at); break;
+    case TN_I64:
+    case TN_U64:
+    case TN_F64: vector(w, CODE(1, 3, 0x10), 1, 0, -1, r, 0, at); return;
+    default: vector(w, CODE(1, 2, 0x10), 0, 0, -1, r, 0, at); return;
+    }
+    if (e == TN_I1) tn_x86_bytes(&w->x, "\x41\xf7\xdb", 3); /* neg r11d */
+    if (k) {
+        vex(w, CODE(1, 0, 0x92), 0, 0, -1, r, 0, r11); /* kmovw */
+        return;
+    }
+    vector(w, CODE(1, 1, 0x6e), 0, 0, -1, r, 0, r11); /* vmovd */
+    if (e == TN_F16) vector(w, CODE(2, 1, 0x13), 0, 0, -1, r, 0, REG(r));
+    if (e == TN_BF16) vector(w, CODE(1, 1, 0x72), 0, 0, 16, 6, r, REG(r));
+}
+
+static void load(tn_writer *w, const tn_jit_instruction *i, unsigned r, bool k)
+{
+    tn_element_type e = (tn_element_type)i->imm;
+    unsigned bytes = (unsigned)tn_element_type_bytes(e), length = length_of(w, i->bytes);
+    bool splat = i->op == TN_JIT_SPLAT;
+    tn_x86_operand at = tn_writer_port(w, (uint32_t)i->aux, bytes, !splat);
+    if (splat && bytes >= 4 && w->lanes > 1) {
+        spread(w, bytes, length, r, at);
+        return;
+    }
+    if (splat || w->lanes == 1) {
+        load_one(w, e, r, k, at);
+        if (w->lanes > 1 && !k) spread(w, 4, length, r, REG(r));
+        return;
+    }
+    switch ((int)e) {
+    case TN_I8: vector(w, CODE(2, 1, 0x21), 0, length, -1, r, 0, at); return;
+    case TN_U8: vector(w, CODE(2, 1, 0x31), 0, length, -1, r, 0, at); return;
+    case TN_I16: vector(w, CODE(2, 1, 0x23), 0, length, -1, r, 0, at); return;
+    case TN_U16: vector(w, CODE(2, 1, 0x33), 0, length, -1, r, 0, at); return;
+    case TN_F16: vector(w, CODE(2, 1, 0x13), 0, length, -1, r, 0, at); return;
+    case TN_BF16:
+        vector(w, CODE(2, 1, 0x33), 0, length, -1, r, 0, at);
+        vector(w, CODE(1, 1, 0x72), 0, length, 16, 6, r, REG(r));
+        return;
+    case TN_I1: {
+        unsigned t = w->temp;
+        if (k) {
+            vector(w, CODE(2, 1, 0x31), 0, length, -1, t, 0, at);
+            vector(w, CODE(2, 1, 0x27), 0, length, -1, r, t, REG(t)); /* vptestmd */
+        } else {
+            vector(w, CODE(2, 1, 0x31), 0, length, -1, r, 0, at);
+            vector(w, CODE(1, 1, 0xef), 0, length, -1, t, t, REG(t));
+            vector(w, CODE(1, 1, 0x66), 0, length, -1, r, r, REG(t)); /* vpcmpgtd */
+        }
+        return;
+    }
+    default: load_vector(w, length, r, at);
+    }
+}
+
+static void store_one(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86_operand at)
+{
+    tn_x86_operand rbx = REG(RBX);
+    if (tn_element_type_bytes(e) == 8) {
+        vector(w, CODE(1, 3, 0x11), 1, 0, -1, r, 0, at);
+        return;
+    }
+    if (tn_element_type_bytes(e) == 4) {
+        vector(w, CODE(1, 2, 0x11), 0, 0, -1, r, 0, at);
+        return;
+    }
+    if (e == TN_F16) {
+        vector(w, CODE(3, 1, 0x1d), 0, 0, 0, r, 0, REG(w->temp));
+        r = w->temp;
+    }
+    if (k) vex(w, CODE(1, 0, 0x93), 0, 0, -1, RBX, 0, REG(r));
+    else vector(w, CODE(1, 1, 0x7e), 0, 0, -1, r, 0, rbx);
+    if (e == TN_I1) tn_x86_bytes(&w->x, "\x83\xe3\x01", 3);   /* and ebx, 1 */
+    if (e == TN_BF16) tn_x86_bytes(&w->x, "\xc1\xeb\x10", 3); /* shr ebx, 16 */
+    if (tn_element_type_bytes(e) == 1) {
+        tn_x86_general(&w->x, false, false, 0x88, RBX, &at);
+    } else {
+        tn_x86_byte(&w->x, 0x66);
+        tn_x86_general(&w->x, false, false, 0x89, RBX, &at);
+    }
+}
+
+/* 8 or 4 elements of 32 bits as 16 or 8 bits each. */
+static void store_packed(tn_writer *w, tn_element_type e, unsigned r, tn_x86_operand at)
+{
+    unsigned t = w->temp, high = r;
+    bool sint = e == TN_I8 || e == TN_I16 || e == TN_I1;
+    if (w->lanes == 8) {
+        high = t;
+        vector(w, CODE(3, 1, 0x39), 0, 1, 1, r, 0, REG(t)); /* vextracti128 */
+    }
+    if (sint) vector(w, CODE(1, 1, 0x6b), 0, 0, -1, t, r, REG(high));
+    else vector(w, CODE(2, 1, 0x2b), 0, 0, -1, t, r, REG(high));
+    if (tn_element_type_bytes(e) == 2) {
+        if (w->lanes == 8) store_vector(w, 0, at, t);
+        else vector(w, CODE(1, 1, 0xd6), 0, 0, -1, t, 0, at); /* vmovq */
+        return;
+    }
+    vector(w, CODE(1, 1, sint ? 0x63 : 0x67), 0, 0, -1, t, t, REG(t));
+    if (e == TN_I1) {
+        tn_x86_operand ones = tn_x86_constant_operand(&w->x, 4, 0x01010101);
+        vector(w, CODE(1, 1, 0xdb), 0, 0, -1, t, t, ones);
+    }
+    if (w->lanes == 8) vector(w, CODE(1, 1, 0xd6), 0, 0, -1, t, 0, at);
+    else vector(w, CODE(1, 1, 0x7e), 0, 0, -1, t, 0, at);
+}
+
+static void store(tn_writer *w, const tn_jit_instruction *i)
+{
+    tn_element_type e = (tn_element_type)i->imm;
+    tn_jv v = i->in[0];
+    bool k = is_k(w, v);
+    unsigned r = in_register(w, v), length = length_of(w, 4), t = w->temp;
+    unsigned bytes = (unsigned)tn_element_type_bytes(e);
+    tn_x86_operand at = tn_writer_port(w, (uint32_t)i->aux, bytes, true);
+    if (w->lanes == 1) {
+        store_one(w, e, r, k, at);
+        return;
+    }
+    switch ((int)e) {
+    case TN_F16: vector(w, CODE(3, 1, 0x1d), 0, length, 0, r, 0, at); return;
+    case TN_BF16:
+        vector(w, CODE(1, 1, 0x72), 0, length, 16, 2, t, REG(r));
+        if (w->x.avx512) vector(w, CODE(2, 2, 0x33), 0, length, -1, t, 0, at);
+        else {
+            copy(w, length, w->temp2, t);
+            store_packed(w, e, w->temp2, at);
+        }
+        return;
+    case TN_I1:
+        if (!w->x.avx512) break;
+        vector(w, CODE(2, 2, 0x38), 0, length, -1, t, 0, REG(r)); /* vpmovm2d */
+        vector(w, CODE(1, 1, 0x72), 0, length, 31, 2, t, REG(t));
+        vector(w, CODE(2, 2, 0x31), 0, length, -1, t, 0, at);
+        return;
+    case TN_I8:
+    case TN_U8:
+        if (!w->x.avx512) break;
+        vector(w, CODE(2, 2, 0x31), 0, length, -1, r, 0, at);
+        return;
+    case TN_I16:
+    case TN_U16:
+        if (!w->x.avx512) break;
+        vector(w, CODE(2, 2, 0x33), 0, length, -1, r, 0, at);
+        return;
+    default: store_vector(w, length_of(w, bytes), at, r); return;
+    }
+    store_packed(w, e, r, at);
+}
+
+/* --- the rest --- */
+
+static void write_fma(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    unsigned length = length_of(w, i->bytes), wide = i->bytes == 8;
+    unsigned negated = i->op == TN_JIT_FNMA ? 4 : 0; /* of the opcodes */
+    tn_jv a = i->in[0], b = i->in[1], c = i->in[2];
+    if (is_in_memory(w, a) && !is_in_memory(w, b)) {
+        tn_jv t = a;
+        a = b;
+        b = t;
+    }
+    bool b_stays = is_in_memory(w, b), c_stays = !b_stays && is_in_memory(w, c);
+    if (b_stays) w->values[b].pinned = true;
+    in_register(w, a);
+    if (!b_stays) in_register(w, b);
+    if (!c_stays) in_register(w, c);
+    /* The operand that the result is written over: one that ends here, or a copy. */
+    bool a_ends = w->values[a].next == NEVER, b_ends = w->values[b].next == NEVER && !b_stays;
+    bool c_ends = w->values[c].next == NEVER && !c_stays;
+    if (a == b || a == c) a_ends = false;
+    if (b == a || b == c) b_ends = false;
+    if (c == a || c == b) c_ends = false;
+    unsigned ra = (unsigned)w->values[a].reg, d;
+    if (c_ends || (!a_ends && !(b_ends && !c_stays) && !c_stays)) {
+        /* 231: c += a * b */
+        d = (unsigned)w->values[c].reg;
+        if (!c_ends) {
+            d = free_register(w, false);
+            copy(w, length, d, (unsigned)w->values[c].reg);
+        }
+        tn_x86_operand last = last_operand(w, b, b_stays);
+        vector(w, CODE(2, 1, 0xb8 + negated), wide, length, -1, d, ra, last);
+    } else if (b_stays) {
+        /* 132: a = a * memory + c */
+        d = ra;
+        tn_x86_operand last = last_operand(w, b, true);
+        vector(w, CODE(2, 1, 0x98 + negated), wide, length, -1, d, (unsigned)w->values[c].reg,
+               last);
+    } else {
+        /* 213: a = b * a + c */
+        if (!a_ends && b_ends) {
+            tn_jv t = a;
+            a = b;
+            b = t;
+            a_ends = true;
+        }
+        d = (unsigned)w->values[a].reg;
+        if (!a_ends) {
+            d = free_register(w, false);
+            copy(w, length, d, (unsigned)w->values[a].reg);
+        }
+        tn_x86_operand last = last_operand(w, c, c_stays);
+        vector(w, CODE(2, 1, 0xa8 + negated), wide, length, -1, d, (unsigned)w->values[b].reg,
+               last);
+    }
+    release(w, i);
+    take(w, v, d);
+}
+
+static void write_select(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    unsigned length = length_of(w, i->bytes), wide = i->bytes == 8;
+    unsigned m = in_register(w, i->in[0]), b = in_register(w, i->in[2]);
+    if (w->x.avx512) {
+        tn_x86_operand a = last_operand(w, i->in[1], true);
+        release(w, i);
+        masked(w, CODE(2, 1, 0x65), wide, length, m, -1, result(w, v), b, a);
+        return;
+    }
+    tn_x86_operand a = last_operand(w, i->in[1], true);
+    if (wide) {
+        vector(w, CODE(2, 1, 0x25), 0, length, -1, w->temp, 0, REG(m)); /* vpmovsxdq */
+        m = w->temp;
+    }
+    release(w, i);
+    vector(w, CODE(3, 1, wide ? 0x4b : 0x4a), 0, length, (int)(m << 4), result(w, v), b, a);
+}
+
+static void write_compare(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    unsigned length = length_of(w, i->bytes), wide = i->bytes == 8, t = w->temp;
+    unsigned a = in_register(w, i->in[0]);
+    tn_x86_operand b = last_operand(w, i->in[1], true);
+    release(w, i);
+    unsigned d = result(w, v);
+    tn_x86_opcode real = CODE(1, wide ? 1 : 0, 0xc2);
+    if (w->x.avx512) {
+        if (i->op == TN_JIT_FCMP) vector(w, real, wide, length, i->imm, d, a, b);
+        else
+            vector(w, CODE(3, 1, i->op == TN_JIT_ICMP ? 0x1f : 0x1e), wide, length, i->imm, d, a,
+                   b);
+        return;
+    }
+    if (i->op == TN_JIT_FCMP) vector(w, real, 0, length, i->imm, d, a, b);
+    else if (i->imm == TN_JIT_IEQ)
+        vector(w, CODE(wide ? 2 : 1, 1, wide ? 0x29 : 0x76), 0, length, -1, d, a, b);
+    else vector(w, CODE(wide ? 2 : 1, 1, wide ? 0x37 : 0x66), 0, length, -1, d, a, b);
+    if (!wide) return;
+    /* Every second half: masks are 32 bits wide. */
+    if (length == 1) vector(w, CODE(3, 1, 0x39), 0, 1, 1, d, 0, REG(t));
+    else copy(w, 0, t, d);
+    vector(w, CODE(1, 0, 0xc6), 0, 0, 0x88, d, d, REG(t)); /* vshufps */
+}
+
+static void write_mask_op(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    unsigned a = in_register(w, i->in[0]), b = i->n_operands > 1 ? in_register(w, i->in[1]) : 0;
+    unsigned length = length_of(w, 4);
+    static const uint8_t of_k[] = {0x41, 0x45, 0x47}, of_vectors[] = {0xdb, 0xeb, 0xef};
+    release(w, i);
+    unsigned d = result(w, v), which = i->op - TN_JIT_MASK_AND;
+    if (w->x.avx512) {
+        if (i->op == TN_JIT_MASK_NOT) vex(w, CODE(1, 0, 0x44), 0, 0, -1, d, 0, REG(a));
+        else vex(w, CODE(1, 0, of_k[which]), 0, 1, -1, d, a, REG(b));
+        return;
+    }
+    if (i->op == TN_JIT_MASK_NOT)
+        vector(w, CODE(1, 1, 0xef), 0, length, -1, d, a,
+               tn_x86_constant_operand(&w->x, 4, 0xffffffffu));
+    else vector(w, CODE(1, 1, of_vectors[which]), 0, length, -1, d, a, REG(b));
+}
+
+static void write_i32_of_i64(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    unsigned a = in_register(w, i->in[0]), length = length_of(w, 8), t = w->temp;
+    release(w, i);
+    unsigned d = result(w, v);
+    if (w->x.avx512) {
+        vector(w, CODE(2, 2, 0x35), 0, length, -1, a, 0, REG(d));
+        return;
+    }
+    if (length == 1) vector(w, CODE(3, 1, 0x39), 0, 1, 1, a, 0, REG(t));
+    else copy(w, 0, t, a);
+    vector(w, CODE(1, 0, 0xc6), 0, 0, 0x88, d, a, REG(t));
+}
+
+static void write_plain(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    const tn_jit_encoding *e = &tn_jit_encodings[i->op];
+    bool wide_in = i->op == TN_JIT_F32_OF_F64 || i->op == TN_JIT_I32_OF_F64;
+    bool narrow_in = i->op == TN_JIT_F64_OF_F32 || i->op == TN_JIT_F64_OF_I32 ||
+                     i->op == TN_JIT_I64_OF_I32 || i->op == TN_JIT_U64_OF_U32;
+    unsigned length = length_of(w, wide_in ? 8 : i->bytes);
+    unsigned wide = wide_in || (i->bytes == 8 && !narrow_in);
+    unsigned a = i->n_operands > 1 ? in_register(w, i->in[0]) : 0;
+    tn_x86_operand last = last_operand(w, i->in[i->n_operands - 1], e->folds);
+    release(w, i);
+    unsigned d = result(w, v);
+    tn_x86_opcode code = i->bytes == 8 ? e->eight : e->four;
+    int imm = e->has_imm ? i->imm : -1;
+    if (e->shape == SHAPE_VMI) vector(w, code, wide, length, imm, e->digit, d, last);
+    else vector(w, code, wide, length, imm, d, a, last);
+}
+
+static void write_instruction(tn_writer *w, tn_jv v)
+{
+    const tn_jit_instruction *i = &w->p->list[v];
+    switch ((tn_jit_op)i->op) {
+    case TN_JIT_CONST: return;
+    case TN_JIT_LOAD:
+    case TN_JIT_SPLAT: load(w, i, result(w, v), is_k(w, v)); return;
+    case TN_JIT_STORE:
+        store(w, i);
+        release(w, i);
+        return;
+    case TN_JIT_FMA:
+    case TN_JIT_FNMA: write_fma(w, i, v); return;
+    case TN_JIT_SELECT: write_select(w, i, v); return;
+    case TN_JIT_FCMP:
+    case TN_JIT_ICMP:
+    case TN_JIT_UCMP: write_compare(w, i, v); return;
+    case TN_JIT_MASK_AND:
+    case TN_JIT_MASK_OR:
+    case TN_JIT_MASK_XOR:
+    case TN_JIT_MASK_NOT: write_mask_op(w, i, v); return;
+    case TN_JIT_I32_OF_I64: write_i32_of_i64(w, i, v); return;
+    case TN_JIT_F16_ROUND: {
+        unsigned a = in_register(w, i->in[0]), length = length_of(w, 4);
+        release(w, i);
+        unsigned d = result(w, v);
+        vector(w, CODE(3, 1, 0x1d), 0, length, 0, a, 0, REG(w->temp));
+        vector(w, CODE(2, 1, 0x13), 0, length, -1, d, 0, REG(w->temp));
+        return;
+    }
+    default: write_plain(w, i, v);
+    }
+}
+
+/* --- a piece --- */
+
+/* Fills in when values are wanted next; what nobody wants is left out. */
+static void find_uses(tn_writer *w)
+{
+    const tn_jit_piece *p = w->p;
+    for (uint32_t v = 0; v < p->n; v++) {
+        w->values[v] = (tn_writer_value){.reg = -1, .slot = -1, .next = NEVER};
+        w->values[v].is_mask = makes_mask(p, (tn_jv)v);
+    }
+    for (uint32_t v = p->n; v-- > 0;) {
+        const tn_jit_instruction *i = &p->list[v];
+        if (i->op != TN_JIT_STORE && w->values[v].next == NEVER && !w->values[v].is_kept) {
+            w->values[v].is_dead = true;
+            continue;
+        }
+        for (uint32_t k = 0; k < i->n_operands; k++) w->after[3 * v + k] = w->values[i->in[k]].next;
+        for (uint32_t k = 0; k < i->n_operands; k++) w->values[i->in[k]].next = (int32_t)v;
+    }
+}
+
+void tn_writer_begin(tn_writer *w, const tn_jit_piece *p, uint32_t lanes)
+{
+    *w = (tn_writer){.x = {.j = p->jit, .avx512 = p->avx512}, .p = p, .lanes = lanes};
+    w->n_registers = p->avx512 ? 30 : 14;
+    w->temp = w->n_registers;
+    w->temp2 = w->n_registers + 1;
+    for (unsigned r = 0; r < 32; r++) w->owner[r] = TN_JIT_NO_VALUE;
+    for (unsigned r = 0; r < 8; r++) w->k_owner[r] = TN_JIT_NO_VALUE;
+    w->values = TN_NEW_ARRAY(p->arena, tn_writer_value, p->n);
+    w->after = TN_NEW_ARRAY(p->arena, int32_t, 3 * (size_t)p->n);
+    w->free_slots = TN_NEW_ARRAY(p->arena, uint32_t, p->n);
+    find_uses(w);
+}
+
+void tn_writer_body(tn_writer *w)
+{
+    for (uint32_t v = 0; v < w->p->n; v++) {
+        if (w->values[v].is_dead) continue;
+        const tn_jit_instruction *i = &w->p->list[v];
+        for (uint32_t k = 0; k < i->n_operands; k++) w->values[i->in[k]].next = w->after[3 * v + k];
+        write_instruction(w, (tn_jv)v);
+    }
+}

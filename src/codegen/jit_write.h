@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jit_write.h - the state of writing a piece as machine code; for the files of the emitter. */
+#ifndef TN_CODEGEN_JIT_WRITE_H
+#define TN_CODEGEN_JIT_WRITE_H
+
+#include "codegen/jit_x86.h"
+
+typedef struct {
+    int8_t reg;   /* -1: in none */
+    int32_t slot; /* of the stack, -1: in none */
+    int32_t next; /* the instruction that wants it next */
+    bool is_mask, is_dead, is_kept, pinned;
+} tn_writer_value;
+
+typedef struct tn_writer {
+    tn_x86 x;
+    const tn_jit_piece *p;
+    uint32_t lanes;
+    unsigned n_registers, temp, temp2; /* temporaries are behind the others */
+    tn_jv owner[32], k_owner[8];
+    tn_writer_value *values;
+    int32_t *after; /* [3 n]: when an operand is wanted again */
+    uint32_t n_slots, n_free_slots;
+    uint32_t *free_slots;
+    /* Puts the address of a port into a register, if it isn't in one, and gives where that is. */
+    tn_x86_operand (*at)(struct tn_writer *w, uint32_t port);
+} tn_writer;
+
+void tn_writer_begin(tn_writer *w, const tn_jit_piece *p, uint32_t lanes);
+/* Writes all instructions, for the elements at index rcx of the ports. */
+void tn_writer_body(tn_writer *w);
+void tn_writer_spill(tn_writer *w, tn_jv v);
+tn_x86_operand tn_writer_port(tn_writer *w, uint32_t port, unsigned bytes, bool indexed);
+
+#endif

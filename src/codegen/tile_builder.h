@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile_builder.h - a tile program while it is made; for the files of this folder. */
+#ifndef TN_CODEGEN_TILE_BUILDER_H
+#define TN_CODEGEN_TILE_BUILDER_H
+
+#include "codegen/cluster.h"
+
+/* What a micro-op reads or writes, before registers have places. */
+typedef enum { AT_INPUT, AT_OUTPUT, IN_REGISTER, AT_ADDRESS } site_kind;
+typedef struct {
+    site_kind kind;
+    uint32_t index;  /* of the port or the virtual register */
+    uint64_t offset; /* AT_ADDRESS */
+    uint32_t step;
+} site;
+
+/* A register holds one value from one micro-op to another; fills hold theirs throughout. */
+typedef struct {
+    uint32_t first, last;
+    uint32_t place; /* of the real ones */
+} reg;
+
+typedef struct {
+    tn_tile_op op;
+    const tn_op *source; /* of a kernel */
+    site in[TN_KERNEL_OPERANDS], out;
+    site *ports; /* of machine code: [op.n_ports] */
+} micro;
+
+typedef struct {
+    tn_cluster_context *c;
+    int64_t n;
+    tn_tile_port inputs[TN_TILE_OPS * TN_KERNEL_OPERANDS], outputs[TN_TILE_OPS];
+    uint32_t n_inputs, n_outputs;
+    micro ops[TN_TILE_OPS];
+    uint32_t n_ops;
+    reg regs[TN_TILE_OPS];
+    uint32_t n_regs;
+    tn_tile_fill fills[TN_TILE_OPS];
+    site fill_from[TN_TILE_OPS];
+    uint32_t fill_reg[TN_TILE_OPS];
+    uint32_t n_fills;
+    const tn_value *keys[TN_TILE_OPS * (TN_KERNEL_OPERANDS + 1)]; /* what has a site already */
+    site sites[TN_TILE_OPS * (TN_KERNEL_OPERANDS + 1)];
+    uint32_t n_sites;
+    unsigned widest; /* bytes of an element in a register */
+    double cost;
+} builder;
+
+/* Makes machine code of runs of micro-ops, each of which becomes one micro-op. Gives the time of
+ * an element. */
+void tn_tile_jit(builder *b);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile_jit.c - runs of micro-ops of a tile program as machine code: what one leaves for the next
+ * stays in a register of the machine. */
+#include <string.h>
+
+#include "codegen/tile_builder.h"
+#include "ops/elementwise.h"
+
+/* A run while it is made. */
+typedef struct {
+    builder *b;
+    tn_jit_piece piece;
+    site ports[TN_JIT_PORTS];
+    tn_jit_port kinds[TN_JIT_PORTS];
+    uint32_t n_ports, n_ops;
+    /* What values are in the piece already, by their sites. */
+    tn_jv of_input[TN_TILE_OPS * TN_KERNEL_OPERANDS], of_output[TN_TILE_OPS], of_reg[TN_TILE_OPS];
+    tn_element_type type_of_reg[TN_TILE_OPS], type_of_output[TN_TILE_OPS];
+    uint32_t made_regs[TN_TILE_OPS], n_made_regs; /* by the run itself */
+    uint32_t made_outputs[TN_TILE_OPS], n_made_outputs;
+    bool is_worth_it;
+} run;
+
+static void begin(run *r, builder *b)
+{
+    r->b = b;
+    tn_jit_begin(b->c->jit, &r->piece);
+    r->n_ports = r->n_ops = r->n_made_regs = r->n_made_outputs = 0;
+    r->is_worth_it = false;
+    for (uint32_t i = 0; i < b->n_inputs; i++) r->of_input[i] = TN_JIT_NO_VALUE;
+    for (uint32_t i = 0; i < b->n_outputs; i++) r->of_output[i] = TN_JIT_NO_VALUE;
+    for (uint32_t i = 0; i < b->n_regs; i++) r->of_reg[i] = TN_JIT_NO_VALUE;
+}
+
+static uint32_t add_port(run *r, site s, unsigned bytes, bool is_output)
+{
+    r->ports[r->n_ports] = s;
+    r->kinds[r->n_ports] = (tn_jit_port){(uint8_t)bytes, !is_output, is_output};
+    return r->n_ports++;
+}
+
+static tn_jv from_memory(run *r, site s, tn_element_type e, bool splat)
+{
+    if (s.kind == AT_ADDRESS) {
+        uint64_t bits = 0;
+        memcpy(&bits, (const void *)(uintptr_t)s.offset, tn_element_type_bytes(e));
+        /* As registers hold narrow types; the rest comes through memory. */
+        if (tn_element_type_bytes(e) >= 4)
+            return tn_jit_const(&r->piece, (unsigned)tn_element_type_bytes(e), bits);
+    }
+    uint32_t port = add_port(r, s, splat ? 0 : (unsigned)tn_element_type_bytes(e), false);
+    return tn_jit_load(&r->piece, port, e, splat);
+}
+
+static tn_jv value_at(run *r, site s, tn_element_type e)
+{
+    builder *b = r->b;
+    tn_jv *known = NULL;
+    bool splat = s.kind == AT_ADDRESS;
+    switch (s.kind) {
+    case AT_INPUT:
+        known = &r->of_input[s.index];
+        splat = !b->inputs[s.index].is_linear;
+        break;
+    case AT_OUTPUT: known = &r->of_output[s.index]; break;
+    case IN_REGISTER:
+        known = &r->of_reg[s.index];
+        if (*known != TN_JIT_NO_VALUE) return *known;
+        /* A fill is the same element everywhere. */
+        for (uint32_t i = 0; i < b->n_fills; i++)
+            if (b->fill_reg[i] == s.index) {
+                s = b->fill_from[i];
+                splat = true;
+            }
+        break;
+    case AT_ADDRESS: break;
+    }
+    if (known && *known != TN_JIT_NO_VALUE) return *known;
+    tn_jv v = from_memory(r, s, e, splat);
+    if (known) *known = v;
+    return v;
+}
+
+/* What a run brings that kernels don't: values that stay in registers, and a few ops themselves. */
+static bool is_better(const tn_op *op)
+{
+    tn_element_type e = tn_operand_type(op, 0)->element, to = tn_result_type(op, 0)->element;
+    return tn_elementwise_cost(op) > 1.5 || e == TN_BF16 || e == TN_F16 || to == TN_BF16 ||
+           to == TN_F16;
+}
+
+static bool add(run *r, const micro *m)
+{
+    const tn_op *op = m->source;
+    if (!op || !m->op.kernel.run) return false;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (!tn_jit_has_type(tn_operand_type(op, i)->element)) return false;
+    if (r->n_ports + op->n_operands + r->n_made_regs + r->n_made_outputs + 2 > TN_JIT_PORTS)
+        return false;
+    uint32_t n_ports = r->n_ports;
+    tn_jit_piece before = r->piece;
+    tn_jv in[TN_KERNEL_OPERANDS] = {0}, v;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        in[i] = value_at(r, m->in[i], tn_operand_type(op, i)->element);
+    if (!tn_jit_lower(&r->piece, op, in, &v)) {
+        /* Its loads go again, for which what they were noted as is forgotten. */
+        builder *b = r->b;
+        for (uint32_t i = 0; i < b->n_inputs; i++)
+            if (r->of_input[i] != TN_JIT_NO_VALUE && r->of_input[i] >= before.n)
+                r->of_input[i] = TN_JIT_NO_VALUE;
+        for (uint32_t i = 0; i < b->n_outputs; i++)
+            if (r->of_output[i] != TN_JIT_NO_VALUE && r->of_output[i] >= before.n)
+                r->of_output[i] = TN_JIT_NO_VALUE;
+        for (uint32_t i = 0; i < b->n_regs; i++)
+            if (r->of_reg[i] != TN_JIT_NO_VALUE && r->of_reg[i] >= before.n)
+                r->of_reg[i] = TN_JIT_NO_VALUE;
+        r->piece.n = before.n;
+        r->piece.wide = before.wide;
+        r->n_ports = n_ports;
+        return false;
+    }
+    tn_element_type e = tn_result_type(op, 0)->element;
+    if (m->out.kind == AT_OUTPUT) {
+        r->of_output[m->out.index] = v;
+        r->type_of_output[m->out.index] = e;
+        r->made_outputs[r->n_made_outputs++] = m->out.index;
+    } else {
+        r->of_reg[m->out.index] = v;
+        r->type_of_reg[m->out.index] = e;
+        r->made_regs[r->n_made_regs++] = m->out.index;
+    }
+    r->is_worth_it |= r->n_ops > 0 || is_better(op);
+    r->n_ops++;
+    return true;
+}
+
+static bool is_read_after(const builder *b, uint32_t r, uint32_t at)
+{
+    for (uint32_t i = at; i < b->n_ops; i++) {
+        const micro *m = &b->ops[i];
+        for (uint32_t k = 0; k < TN_KERNEL_OPERANDS && k < m->op.kernel.n_operands; k++)
+            if (m->in[k].kind == IN_REGISTER && m->in[k].index == r) return true;
+    }
+    return false;
+}
+
+/* Micro-ops [first, first + r->n_ops) as one; false if it isn't worth it. Results are stored last,
+ * so that one may have the memory of an operand. */
+static bool end(run *r, uint32_t first, micro *out)
+{
+    builder *b = r->b;
+    if (!r->is_worth_it) return false;
+    for (uint32_t i = 0; i < r->n_made_outputs; i++) {
+        uint32_t o = r->made_outputs[i];
+        tn_element_type e = r->type_of_output[o];
+        unsigned bytes = (unsigned)tn_element_type_bytes(e);
+        uint32_t port = add_port(r, (site){AT_OUTPUT, o, 0, bytes}, bytes, true);
+        tn_jit_store(&r->piece, port, e, r->of_output[o]);
+    }
+    for (uint32_t i = 0; i < r->n_made_regs; i++) {
+        uint32_t g = r->made_regs[i];
+        if (!is_read_after(b, g, first + r->n_ops)) continue;
+        tn_element_type e = r->type_of_reg[g];
+        unsigned bytes = (unsigned)tn_element_type_bytes(e);
+        uint32_t port = add_port(r, (site){IN_REGISTER, g, 0, 0}, bytes, true);
+        tn_jit_store(&r->piece, port, e, r->of_reg[g]);
+    }
+    const tn_jit_code *code = tn_jit_end(&r->piece, b->n < 4);
+    if (!code) return false;
+    double cost = 0.1 * r->n_ports;
+    for (uint32_t i = 0; i < r->piece.n; i++)
+        if (r->piece.list[i].op != TN_JIT_CONST) cost += 0.25 / code->lanes;
+    b->cost += cost;
+    tn_arena *a = b->c->arena;
+    *out = (micro){.ports = tn_dup(a, r->ports, r->n_ports * sizeof *r->ports)};
+    out->op.code = code;
+    out->op.n_ports = r->n_ports;
+    out->op.ports = tn_dup(a, r->kinds, r->n_ports * sizeof *r->kinds);
+    return true;
+}
+
+/* Loads through maps want nothing that the program makes. */
+static void move_loads_first(builder *b)
+{
+    micro loads[TN_TILE_OPS], rest[TN_TILE_OPS];
+    uint32_t n_loads = 0, n_rest = 0;
+    for (uint32_t i = 0; i < b->n_ops; i++)
+        if (b->ops[i].op.kernel.run) rest[n_rest++] = b->ops[i];
+        else loads[n_loads++] = b->ops[i];
+    memcpy(b->ops, loads, n_loads * sizeof *loads);
+    memcpy(b->ops + n_loads, rest, n_rest * sizeof *rest);
+}
+
+void tn_tile_jit(builder *b)
+{
+    run r;
+    micro kept[TN_TILE_OPS];
+    uint32_t n = 0, at = 0;
+    move_loads_first(b);
+    b->cost = 0;
+    while (at < b->n_ops) {
+        begin(&r, b);
+        while (at + r.n_ops < b->n_ops && add(&r, &b->ops[at + r.n_ops])) {}
+        micro code;
+        if (r.n_ops && end(&r, at, &code)) {
+            kept[n++] = code;
+            at += r.n_ops;
+            continue;
+        }
+        for (uint32_t k = 0; k < r.n_ops || k == 0; k++, at++) {
+            b->cost += b->ops[at].source ? tn_elementwise_cost(b->ops[at].source) : 0.1;
+            kept[n++] = b->ops[at];
+        }
+    }
+    memcpy(b->ops, kept, n * sizeof *kept);
+    b->n_ops = n;
+}
