@@ -440,7 +440,40 @@ static void slices_may_be_data(void **state)
           b = array_of(TN_I32, DIMS(1), (int32_t[]){5});
     array y = RUN(text, 1, F32(DIMS(6), 0, 1, 2, 3, 4, 5), a, b);
     ASSERT_F32(&y, DIMS(2), 1, 3);
-    REFUSED(text, INVALID_ARGUMENT, "give no slice", F32(DIMS(3), 0, 1, 2), b, a);
+    REFUSED(text, INVALID_ARGUMENT, "a slice over -4 elements", F32(DIMS(3), 0, 1, 2), b, a);
+}
+
+/* Where a slice begins need not be known if its size is. */
+static void starts_within_loops_may_be_data(void **state)
+{
+    const char *text =
+        "func.func @main(%x: tensor<?xi32>) -> tensor<?xi32> {\n"
+        "  %zero = stablehlo.constant dense<0> : tensor<i32>\n"
+        "  %one = stablehlo.constant dense<1> : tensor<i32>\n"
+        "  %ones = stablehlo.constant dense<1> : tensor<1xi32>\n"
+        "  %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xi32>) -> tensor<i32>\n"
+        "  %m = stablehlo.subtract %n, %one : tensor<i32>\n"
+        "  %size = stablehlo.reshape %m : (tensor<i32>) -> tensor<1xi32>\n"
+        "  %a = stablehlo.dynamic_broadcast_in_dim %zero, %size, dims = [] : (tensor<i32>, "
+        "tensor<1xi32>) -> tensor<?xi32>\n"
+        "  %r:2 = stablehlo.while(%i = %zero, %v = %a) : tensor<i32>, tensor<?xi32>\n"
+        "  cond {\n"
+        "    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "    stablehlo.return %c : tensor<i1>\n"
+        "  } do {\n"
+        "    %j = stablehlo.add %i, %one : tensor<i32>\n"
+        "    %s = stablehlo.reshape %i : (tensor<i32>) -> tensor<1xi32>\n"
+        "    %l = stablehlo.add %s, %size : tensor<1xi32>\n"
+        "    %b = stablehlo.real_dynamic_slice %x, %s, %l, %ones : (tensor<?xi32>, "
+        "tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<?xi32>\n"
+        "    %w = stablehlo.add %v, %b : tensor<?xi32>\n"
+        "    stablehlo.return %j, %w : tensor<i32>, tensor<?xi32>\n"
+        "  }\n"
+        "  return %r#1 : tensor<?xi32>\n"
+        "}\n";
+    /* Slices from 0, 1 and, moved from 2, from 1 again. */
+    array y = RUN(text, 0, array_of(TN_I32, DIMS(3), (int32_t[]){1, 10, 100}));
+    ASSERT_I32(&y, DIMS(2), 21, 210);
 }
 
 static void paddings_of_convolutions_may_be_data(void **state)
@@ -457,6 +490,64 @@ static void paddings_of_convolutions_may_be_data(void **state)
     array y = RUN(text, 1, F32(DIMS(1, 3, 1), 1, 2, 3), F32(DIMS(2, 1, 1), 10, 1),
                   array_of(TN_I32, DIMS(1, 2), (int32_t[]){1, 0}));
     ASSERT_F32(&y, DIMS(1, 3, 1), 1, 12, 23);
+}
+
+/* What StableHLO has only as custom calls. */
+static void calls_that_stand_for_ops(void **state)
+{
+    array y = RUN("func.func private @plus(%a: tensor<i32>, %b: tensor<i32>) -> tensor<i32> {\n"
+                  "  %c = stablehlo.add %a, %b : tensor<i32>\n"
+                  "  return %c : tensor<i32>\n"
+                  "}\n"
+                  "func.func public @main(%x: tensor<?xi32>) -> tensor<?xi32> {\n"
+                  "  %zero = stablehlo.constant dense<0> : tensor<i32>\n"
+                  "  %one = stablehlo.constant dense<1> : tensor<1xi64>\n"
+                  "  %two = stablehlo.constant dense<2> : tensor<1xi64>\n"
+                  "  %pad = stablehlo.constant dense<[[1, 0]]> : tensor<1x2xi64>\n"
+                  "  %y = stablehlo.custom_call @stablehlo.dynamic_reduce_window(%x, %zero, %two, "
+                  "%one, %one, %one, %pad) {called_computations = [@plus]} : (tensor<?xi32>, "
+                  "tensor<i32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, "
+                  "tensor<1x2xi64>) -> tensor<?xi32>\n"
+                  "  return %y : tensor<?xi32>\n"
+                  "}\n",
+                  0, array_of(TN_I32, DIMS(3), (int32_t[]){1, 10, 100}));
+    ASSERT_I32(&y, DIMS(3), 1, 11, 110);
+    y = RUN("func.func @main(%x: tensor<?xi32>, %k: tensor<i32>) -> tensor<?xi32> {\n"
+            "  %y:2 = stablehlo.custom_call @stablehlo.dynamic_top_k(%x, %k) : (tensor<?xi32>, "
+            "tensor<i32>) -> (tensor<?xi32>, tensor<?xi32>)\n"
+            "  %z = stablehlo.concatenate %y#0, %y#1, dim = 0 : (tensor<?xi32>, tensor<?xi32>) -> "
+            "tensor<?xi32>\n"
+            "  return %z : tensor<?xi32>\n"
+            "}\n",
+            1, array_of(TN_I32, DIMS(4), (int32_t[]){3, 7, 3, 5}), I32(3));
+    ASSERT_I32(&y, DIMS(6), 7, 5, 3, 1, 3, 0);
+    y = RUN("func.func @main(%s: tensor<2xui64>, %n: tensor<1xi32>) -> tensor<i32> {\n"
+            "  %y:2 = stablehlo.custom_call @stablehlo.dynamic_rng_bit_generator(%s, %n) "
+            "{rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>} : (tensor<2xui64>, "
+            "tensor<1xi32>) -> (tensor<2xui64>, tensor<?xui32>)\n"
+            "  %z = stablehlo.get_dimension_size %y#1, dim = 0 : (tensor<?xui32>) -> tensor<i32>\n"
+            "  return %z : tensor<i32>\n"
+            "}\n",
+            1, array_of(TN_U64, DIMS(2), (uint64_t[]){1, 2}),
+            array_of(TN_I32, DIMS(1), (int32_t[]){5}));
+    ASSERT_I32(&y, SCALAR, 5);
+}
+
+static void calls_that_take_shapes_along(void **state)
+{
+    array y = RUN("func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n"
+                  "  %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> "
+                  "tensor<i32>\n"
+                  "  %s = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>\n"
+                  "  %y = stablehlo.custom_call @Sharding(%x, %s) {indices_of_shape_operands = "
+                  "dense<1> : tensor<1xi64>} : (tensor<?xf32>, tensor<1xi32>) -> tensor<?xf32>\n"
+                  "  %z = stablehlo.custom_call @stablehlo.shape_refinement_operand_wrapper(%y, "
+                  "%s) {indices_of_shape_operands = dense<1> : tensor<1xi64>} : (tensor<?xf32>, "
+                  "tensor<1xi32>) -> tensor<?xf32>\n"
+                  "  return %z : tensor<?xf32>\n"
+                  "}\n",
+                  0, F32(DIMS(2), 5, 6));
+    ASSERT_F32(&y, DIMS(2), 5, 6);
 }
 
 static void set_dimension_size_cuts_and_fills_up(void **state)
@@ -572,6 +663,9 @@ int main(void)
         cmocka_unit_test(padding_may_be_data),
         cmocka_unit_test(slice_sizes_may_be_data),
         cmocka_unit_test(slices_may_be_data),
+        cmocka_unit_test(starts_within_loops_may_be_data),
+        cmocka_unit_test(calls_that_stand_for_ops),
+        cmocka_unit_test(calls_that_take_shapes_along),
         cmocka_unit_test(paddings_of_convolutions_may_be_data),
         cmocka_unit_test(set_dimension_size_cuts_and_fills_up),
         cmocka_unit_test(assertions_about_sizes_are_checked),

@@ -166,30 +166,85 @@ static tn_status *refine_conv(tn_module *m, tn_op *op)
     return NULL;
 }
 
+/* limit - start: of constants, or where limit = start + a constant. */
+static const int64_t *slice_spans(tn_module *m, const tn_op *op, uint32_t rank)
+{
+    uint32_t n;
+    const int64_t *start = tn_refine_integers(m, op, 1, &n),
+                  *limit = tn_refine_integers(m, op, 2, &n);
+    if (start && limit) {
+        int64_t *spans = TN_NEW_ARRAY(m->arena, int64_t, rank);
+        for (uint32_t i = 0; i < rank; i++)
+            if (__builtin_sub_overflow(limit[i], start[i], &spans[i])) spans[i] = -1;
+        return spans;
+    }
+    const tn_op *sum = op->operands[2]->op;
+    if (!sum || sum->kind != TN_OP_add) return NULL;
+    for (uint32_t i = 0; i < 2; i++)
+        if (sum->operands[i] == op->operands[1]) return tn_refine_integers(m, sum, 1 - i, &n);
+    return NULL;
+}
+
+/* Element i of a tensor of rank 1, as a scalar. */
+static tn_value *element_of(tn_module *m, tn_op *where, tn_value *v, int64_t i)
+{
+    const tn_type *one = tn_type_tensor(m->arena, v->type->element, 1, (int64_t[]){1});
+    if (v->op && v->op->kind == TN_OP_concatenate && v->op->n_operands == v->type->dims[0]) {
+        v = v->op->operands[i];
+    } else {
+        tn_op *slice = tn_rewrite_op(m, where, TN_OP_slice, one, 1, &v);
+        tn_rewrite_ints(m, slice, TN_ATTR_start_indices, &i, 1);
+        tn_rewrite_ints(m, slice, TN_ATTR_limit_indices, (int64_t[]){i + 1}, 1);
+        tn_rewrite_ints(m, slice, TN_ATTR_strides, (int64_t[]){1}, 1);
+        v = &slice->results[0];
+    }
+    const tn_type *scalar = tn_type_tensor(m->arena, v->type->element, 0, NULL);
+    return &tn_rewrite_op(m, where, TN_OP_reshape, scalar, 1, &v)->results[0];
+}
+
+/* The same size wherever it starts, and no steps: dynamic_slice, which also moves starts that are
+ * too near to the end. */
+static void refine_to_dynamic_slice(tn_module *m, tn_op *op, const int64_t *spans, uint32_t n)
+{
+    tn_value **operands = TN_NEW_ARRAY(m->arena, tn_value *, n + 1);
+    operands[0] = op->operands[0];
+    for (uint32_t i = 0; i < n; i++) operands[i + 1] = element_of(m, op, op->operands[1], i);
+    tn_op *by = tn_rewrite_op(m, op, TN_OP_dynamic_slice, op->results[0].type, n + 1, operands);
+    tn_rewrite_ints(m, by, TN_ATTR_slice_sizes, spans, n);
+    replace(op, by);
+}
+
 /* Starts past the end are moved as the evaluator moves them. */
 static tn_status *refine_real_slice(tn_module *m, tn_op *op)
 {
     const tn_type *t = op->operands[0]->type;
-    uint32_t n;
-    const int64_t *start = tn_refine_integers(m, op, 1, &n),
-                  *limit = tn_refine_integers(m, op, 2, &n),
-                  *stride = tn_refine_integers(m, op, 3, &n);
-    if (!start || !limit || !stride || !tn_type_is_static(t) || n != t->rank) return NULL;
-    int64_t *from = TN_NEW_ARRAY(m->arena, int64_t, n), *to = TN_NEW_ARRAY(m->arena, int64_t, n);
-    for (uint32_t i = 0; i < n; i++) {
-        __int128 span = (__int128)limit[i] - start[i];
-        if (stride[i] < 1 || span < 0 || span > t->dims[i])
+    uint32_t n = t->rank;
+    const int64_t *stride = tn_refine_integers(m, op, 3, &n), *spans = slice_spans(m, op, t->rank);
+    if (!stride || !spans || !tn_type_is_static(t) || n != t->rank) return NULL;
+    const int64_t *start = tn_refine_integers(m, op, 1, &n);
+    int64_t *dims = TN_NEW_ARRAY(m->arena, int64_t, n), *from = TN_NEW_ARRAY(m->arena, int64_t, n),
+            *to = TN_NEW_ARRAY(m->arena, int64_t, n);
+    bool steps = false;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (stride[i] < 1 || spans[i] < 0 || spans[i] > t->dims[i])
             return TN_OP_ERROR(INVALID_ARGUMENT, op,
-                               "dimension %u: start %" PRId64 ", limit %" PRId64
-                               " and stride %" PRId64 " give no slice of %s",
-                               i, start[i], limit[i], stride[i], TN_TYPE_IN_MESSAGE(t));
-        from[i] = tn_clamp_index(start[i], 0, t->dims[i] - (int64_t)span);
-        to[i] = from[i] + (int64_t)span;
+                               "dimension %u: a slice over %" PRId64
+                               " elements with stride %" PRId64 " is none of %s",
+                               i, spans[i], stride[i], TN_TYPE_IN_MESSAGE(t));
+        dims[i] = spans[i] / stride[i] + (spans[i] % stride[i] != 0);
+        from[i] = start ? tn_clamp_index(start[i], 0, t->dims[i] - spans[i]) : 0;
+        to[i] = from[i] + spans[i];
+        steps = steps || stride[i] != 1;
+    }
+    TN_TRY(learn_dims(m, op, 0, t->rank, dims));
+    if (!start) {
+        if (!steps) refine_to_dynamic_slice(m, op, spans, t->rank);
+        return NULL;
     }
     tn_op *by = like(m, op, TN_OP_slice, 1);
-    tn_rewrite_ints(m, by, TN_ATTR_start_indices, from, n);
-    tn_rewrite_ints(m, by, TN_ATTR_limit_indices, to, n);
-    tn_rewrite_ints(m, by, TN_ATTR_strides, stride, n);
+    tn_rewrite_ints(m, by, TN_ATTR_start_indices, from, t->rank);
+    tn_rewrite_ints(m, by, TN_ATTR_limit_indices, to, t->rank);
+    tn_rewrite_ints(m, by, TN_ATTR_strides, stride, t->rank);
     replace(op, by);
     return NULL;
 }
