@@ -140,8 +140,22 @@ const tn_custom_call_target *tn_custom_call_find(const char *name)
     return NULL;
 }
 
+/* Such a call is looked at again once the tuples have become their leaves. */
+static bool has_tuples(const tn_op *op)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (tn_operand_type(op, i)->kind == TN_TYPE_TUPLE) return true;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (tn_result_type(op, i)->kind == TN_TYPE_TUPLE) return true;
+    return false;
+}
+
 tn_status *tn_infer_custom_call(const tn_op *op, tn_arena *a, const tn_type **out)
 {
+    if (has_tuples(op)) {
+        for (uint32_t i = 0; i < op->n_results; i++) out[i] = tn_result_type(op, i);
+        return NULL;
+    }
     const char *name = tn_op_string(op, TN_ATTR_call_target_name);
     const tn_custom_call_target *t = tn_custom_call_find(name);
     /* Some operands are shapes of results, until those are known. */

@@ -2,11 +2,11 @@
 /* lower - leaves one way to say each thing, and less for the stages behind to know.
  *
  * Before:  %1 = unrealized_conversion_cast %0        After:  use %0
- *          %1 = sdy.sharding_constraint %0                   use %0 (shardings of one device say
- * nothing) %1 = dot %a, %b                                   %1 = dot_general %a, %b %1 = broadcast
- * %0                                 %1 = broadcast_in_dim %0 %1 = dynamic_reshape %0, %shape %1 =
- * reshape %0 (the result's type is static) %t = tuple %a, %b  %1 = get_tuple_element %t[1]   use %b
- *          %1 = all_reduce %0 (one device)                   use %0
+ *          %1 = sdy.sharding_constraint %0           use %0 (shardings of one device say nothing)
+ *          %1 = dot %a, %b                           %1 = dot_general %a, %b
+ *          %1 = broadcast %0                         %1 = broadcast_in_dim %0
+ *          %1 = dynamic_reshape %0, %shape           %1 = reshape %0 (the result's type is static)
+ *          %1 = all_reduce %0 (one device)           use %0
  *          %f = async_start { %1 = ... }  async_done %f      %1 = ...
  * Source:  StableHLO spec and its compatibility notes on deprecated ops; a group of one device is
  * its own sum. */
@@ -111,63 +111,6 @@ static void lower_lone_permute(tn_module *m, tn_op *op, bool *changed)
     *changed = true;
 }
 
-/* --- tuples --- */
-
-/* Replaces the one result of `op`, of a tuple type, by a tuple op on the values of `by`. */
-static void tuple_of_results(tn_module *m, tn_op *op, tn_op *by, bool *changed)
-{
-    tn_op *t = tn_rewrite_op(m, op, TN_OP_tuple, op->results[0].type, by->n_results, NULL);
-    for (uint32_t i = 0; i < by->n_results; i++) t->operands[i] = &by->results[i];
-    replace_by_op(op, t, changed);
-}
-
-static tn_op *with_results(tn_module *m, tn_op *op, uint32_t n_operands, const tn_type *tuple)
-{
-    tn_op *by = tn_op_new(m, op->kind, n_operands, tuple->n_parts, op->n_regions);
-    by->location = op->location;
-    by->n_extra = op->n_extra;
-    by->extra = op->extra;
-    memcpy(by->attrs, op->attrs, op->n_attrs * sizeof *op->attrs);
-    for (uint32_t i = 0; i < tuple->n_parts; i++) by->results[i].type = tuple->parts[i];
-    tn_op_insert_before(op, by);
-    return by;
-}
-
-static bool has_flat_tuple(const tn_op *op)
-{
-    if (op->n_results != 1 || op->results[0].type->kind != TN_TYPE_TUPLE) return false;
-    for (uint32_t i = 0; i < op->results[0].type->n_parts; i++)
-        if (op->results[0].type->parts[i]->kind == TN_TYPE_TUPLE) return false;
-    return true;
-}
-
-static void lower_tuple_call(tn_module *m, tn_op *op, bool *changed)
-{
-    if (!has_flat_tuple(op)) return;
-    tn_op *by = with_results(m, op, op->n_operands, op->results[0].type);
-    for (uint32_t i = 0; i < op->n_operands; i++) by->operands[i] = op->operands[i];
-    tuple_of_results(m, op, by, changed);
-}
-
-static void lower_tuple_barrier(tn_module *m, tn_op *op, bool *changed)
-{
-    if (!has_flat_tuple(op) || op->n_operands != 1) return;
-    const tn_op *t = op->operands[0]->op;
-    if (!t || t->kind != TN_OP_tuple) return;
-    tn_op *by = with_results(m, op, t->n_operands, op->results[0].type);
-    for (uint32_t i = 0; i < t->n_operands; i++) by->operands[i] = t->operands[i];
-    tuple_of_results(m, op, by, changed);
-}
-
-static void lower_tuple_element(tn_op *op, bool *changed)
-{
-    const tn_op *t = op->operands[0]->op;
-    int64_t i = tn_op_int(op, TN_ATTR_index, -1);
-    if (!t || t->kind != TN_OP_tuple || i < 0 || i >= t->n_operands) return;
-    tn_rewrite_by(op, t->operands[i]);
-    *changed = true;
-}
-
 /* --- async: run at once --- */
 
 static void lower_async_done(tn_op *op, bool *changed)
@@ -248,9 +191,6 @@ static tn_status *lower_op(tn_module *m, tn_op *op, bool *changed)
         lower_dynamic(m, op, TN_OP_reshape, 1, TN_ATTR_NONE, changed);
         break;
     case TN_OP_cross_replica_sum: lower_cross_replica_sum(m, op, changed); break;
-    case TN_OP_custom_call: lower_tuple_call(m, op, changed); break;
-    case TN_OP_optimization_barrier: lower_tuple_barrier(m, op, changed); break;
-    case TN_OP_get_tuple_element: lower_tuple_element(op, changed); break;
     case TN_OP_async_done: lower_async_done(op, changed); break;
     case TN_OP_async_start: lower_async_start(op, changed); break;
     case TN_OP_all_gather:

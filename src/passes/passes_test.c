@@ -64,7 +64,7 @@ PASS_TEST(elements_of_tuples_are_what_was_put_in)
     RETURN(b, first, second);
     b->module->main = b->function;
     bool changed = false;
-    MUST(tn_pass_lower(b->module, &changed));
+    MUST(tn_pass_untuple(b->module, &changed));
     MUST(tn_pass_dce(b->module, &changed));
     assert_ptr_equal(returned(b, 0), x);
     assert_int_equal(returned(b, 1)->op->kind, TN_OP_optimization_barrier);

@@ -149,11 +149,12 @@ static tn_status *parse_pairs(tn_parser *p, const char *open, const char *close,
     tn_parse_list keys = {0}, values = {0};
     tn_parse_peek(p);
     const char *where = p->at;
-    TN_TRY(tn_parse_expect(p, open));
+    if (open) TN_TRY(tn_parse_expect(p, open));
     while (!tn_parse_accept(p, close)) {
         const char *key;
         const tn_attr *v;
         if (keys.n) TN_TRY(tn_parse_expect(p, ","));
+        if (*close == '>' && keys.n && tn_parse_accept(p, close)) break; /* MLIR allows a comma */
         TN_TRY(tn_parse_word_or_string(p, "the name of an attribute", &key));
         if (tn_parse_accept(p, "=")) TN_TRY(tn_parse_attr(p, &v));
         else v = tn_parse_node(p, TN_ATTR_KIND_UNIT);
@@ -184,6 +185,11 @@ tn_status *tn_parse_dict(tn_parser *p, const tn_attr **out)
 tn_status *tn_parse_fields(tn_parser *p, const tn_attr **out)
 {
     return parse_pairs(p, "<", ">", true, out);
+}
+
+tn_status *tn_parse_raw_fields(tn_parser *p, const tn_attr **out)
+{
+    return parse_pairs(p, NULL, ">", true, out);
 }
 
 static tn_status *parse_symbol(tn_parser *p, const tn_attr **out)

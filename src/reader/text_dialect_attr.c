@@ -194,15 +194,15 @@ tn_status *tn_parse_conv(tn_parser *p, const tn_attr **out)
     return NULL;
 }
 
-/* <raw a = 0, ...> is how the printer writes numbers that are no permutation. */
+/* <raw a = 0, ...> is the form that can say every set of numbers. */
 static tn_status *parse_conv_node(tn_parser *p, const tn_attr **out)
 {
     TN_TRY(tn_parse_expect(p, "<"));
-    if (tn_parse_accept(p, "raw"))
-        return tn_parse_error(p, p->at, "dimension numbers that are no permutation");
-    TN_TRY(tn_parse_conv(p, out));
+    bool raw = tn_parse_accept(p, "raw");
+    if (raw) TN_TRY(tn_parse_raw_fields(p, out));
+    else TN_TRY(tn_parse_conv(p, out));
     *out = tn_parse_list_node(p, "conv", 1, out);
-    return tn_parse_expect(p, ">");
+    return raw ? NULL : tn_parse_expect(p, ">");
 }
 
 /* --- by name --- */

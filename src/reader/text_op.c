@@ -294,10 +294,8 @@ static tn_status *parse_op(tn_parser *p, const tn_region *r, tn_parse_op *o)
     TN_TRY(find_op(p, o->where, s, n, &o->kind));
     if (o->kind == TN_OP_return && r) {
         bool of_function = r == &r->function->body, says = n < 10 || !memcmp(s, "func.", 5);
-        if (of_function != says)
-            return tn_parse_error(p, o->where, "expected %s at the end of %s",
-                                  of_function ? "func.return" : "stablehlo.return",
-                                  of_function ? "a function" : "a region");
+        if (!of_function && says)
+            return tn_parse_error(p, o->where, "expected stablehlo.return at the end of a region");
     }
     o->op = tn_op_new(p->module, o->kind, 0, 0, 0);
     if (generic) TN_TRY(parse_generic(p, o));

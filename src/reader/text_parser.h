@@ -127,6 +127,8 @@ tn_status *tn_parse_dialect_attr(tn_parser *p, const char *dialect, size_t n,
                                  const tn_attr **out) TN_MUST_USE;
 /* <a = 1, b = [2]> as a DICT */
 tn_status *tn_parse_fields(tn_parser *p, const tn_attr **out) TN_MUST_USE;
+/* The same from behind the "<". */
+tn_status *tn_parse_raw_fields(tn_parser *p, const tn_attr **out) TN_MUST_USE;
 /* [b, 0, f]x[0, i, o]->[b, 0, f] as a DICT of the nine dimension numbers. */
 tn_status *tn_parse_conv(tn_parser *p, const tn_attr **out) TN_MUST_USE;
 /* A name of an enumeration. */

@@ -151,26 +151,32 @@ static tn_status *parse_dims(tn_parser *p, int64_t *dims, uint32_t *rank)
     }
 }
 
-tn_status *tn_parse_bounds(tn_parser *p, const int64_t **out, uint32_t *n)
+static tn_status *parse_bounds(tn_parser *p, const char *open, const char *close,
+                               const int64_t **out, uint32_t *n)
 {
     int64_t bounds[TN_MAX_RANK];
     *n = 0;
-    TN_TRY(tn_parse_expect(p, "<"));
+    *out = NULL;
+    TN_TRY(tn_parse_expect(p, open));
+    if (tn_parse_accept(p, close)) return NULL;
     do {
         if (*n == TN_MAX_RANK) return tn_parse_error(p, p->at, "more than %d bounds", TN_MAX_RANK);
         if (tn_parse_accept(p, "?")) bounds[(*n)++] = TN_DYNAMIC;
         else TN_TRY(tn_parse_int(p, &bounds[(*n)++]));
     } while (tn_parse_accept(p, ","));
     *out = tn_dup(p->arena, bounds, *n * sizeof *bounds);
-    return tn_parse_expect(p, ">");
+    return tn_parse_expect(p, close);
 }
 
-static tn_status *take_bounds(tn_parser *p, const char *where, tn_type *t)
+tn_status *tn_parse_bounds(tn_parser *p, const int64_t **out, uint32_t *n)
 {
-    const int64_t *bounds;
-    uint32_t n;
+    return parse_bounds(p, "<", ">", out, n);
+}
+
+static tn_status *set_bounds(tn_parser *p, const char *where, tn_type *t, const int64_t *bounds,
+                             uint32_t n)
+{
     bool any = false;
-    TN_TRY(tn_parse_bounds(p, &bounds, &n));
     if (n != t->rank)
         return tn_parse_error(p, where, "%" PRIu32 " bounds for a tensor type of rank %" PRIu32, n,
                               t->rank);
@@ -184,6 +190,27 @@ static tn_status *take_bounds(tn_parser *p, const char *where, tn_type *t)
     }
     if (any) t->bounds = bounds;
     return NULL;
+}
+
+static tn_status *take_bounds(tn_parser *p, const char *where, tn_type *t)
+{
+    const int64_t *bounds;
+    uint32_t n;
+    TN_TRY(tn_parse_bounds(p, &bounds, &n));
+    return set_bounds(p, where, t, bounds, n);
+}
+
+/* <bounds = [3, ?]>: how bounds were written once. */
+static tn_status *take_extensions(tn_parser *p, const char *where, tn_type *t)
+{
+    const int64_t *bounds;
+    uint32_t n;
+    TN_TRY(tn_parse_expect(p, "<"));
+    TN_TRY(tn_parse_expect(p, "bounds"));
+    TN_TRY(tn_parse_expect(p, "="));
+    TN_TRY(parse_bounds(p, "[", "]", &bounds, &n));
+    TN_TRY(set_bounds(p, where, t, bounds, n));
+    return tn_parse_expect(p, ">");
 }
 
 static tn_status *check_tensor(tn_parser *p, const char *where, const tn_type *t)
@@ -231,10 +258,12 @@ static tn_status *parse_tensor(tn_parser *p, const char *where, bool memref, con
     if (tn_parse_accept(p, ",")) {
         tn_parse_peek(p);
         where = p->at;
-        if (!tn_parse_accept(p, "#stablehlo.bounds") || t->kind != TN_TYPE_TENSOR)
+        bool old = tn_parse_accept(p, "#stablehlo.type_extensions");
+        if ((!old && !tn_parse_accept(p, "#stablehlo.bounds")) || t->kind != TN_TYPE_TENSOR)
             return tn_parse_unsupported(p, where,
                                         "a tensor type with an encoding other than bounds");
-        TN_TRY(take_bounds(p, where, t));
+        if (old) TN_TRY(take_extensions(p, where, t));
+        else TN_TRY(take_bounds(p, where, t));
     }
     *out = t;
     TN_TRY(tn_parse_expect(p, ">"));
