@@ -12,10 +12,15 @@ The library is, in this order: what TENON_PJRT_LIBRARY (TENON_SIM_PJRT_LIBRARY) 
 the wheel, the one in the build folder of the source tree that this package was installed from.
 """
 
+import ctypes
 import os
 from pathlib import Path
 
 __version__ = "0.1.0"
+
+_options = {}  # what `configure` was told
+_parents = []  # clients from before a fork
+_loaded = []  # the libraries that JAX has loaded, as it hands them around
 
 _NAMES = ("tenon", "tenon_sim")
 _PRIORITY = 500  # above jaxlib's cpu (0) and other plugins (400): who installs Tenon wants it used
@@ -50,7 +55,50 @@ def _client_options(name):
         options["profiler_api_size"] = 104
     if name == "tenon_sim":
         options["platform_name"] = "cpu"
-    return options
+    return options | _options
+
+
+def configure(**options):
+    """Sets create options of the clients to come, e.g. `num_threads=4` or `log="runtime:debug"`; None takes one back.
+
+    `tenon options` lists them. What to log (as in the variable TN_LOG) also changes for clients that are there."""
+    for name, value in options.items():
+        _options.pop(name, None)
+        if value is not None:
+            _options[name] = value
+    if "log" in options and _loaded:
+        from jaxlib import xla_client
+
+        for library in _loaded:  # a description of devices takes the same options, and costs nothing
+            xla_client.make_c_api_device_topology(library, "", log=options["log"] or "")
+
+
+def _start_over_in_child():
+    """After fork the child has none of the threads that compile and run: it gets clients of its own at the next use.
+    Arrays and programs of the parent's clients give an error there, where JAX would wait for ever to compile for them."""
+    import jax
+    from jax._src import compiler, xla_bridge
+
+    parents = list(xla_bridge._backends.values())
+    if not parents:
+        return
+    _parents.extend(parents)
+    for client in parents:  # never destroyed, since that would wait for their threads
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
+    xla_bridge._clear_backends()
+    jax.clear_caches()
+    for name in ("backend_compile_and_load", "backend_compile"):
+        if hasattr(compiler, name):
+            setattr(compiler, name, _refuse_parents(getattr(compiler, name)))
+
+
+def _refuse_parents(compile):
+    def compile_unless_forked(backend, *args, **kwargs):
+        if any(backend is parent for parent in _parents):
+            raise RuntimeError("this process was forked after the client was made, and an argument belongs to the "
+                               "parent's client: make arrays anew in the child, or start it with spawn instead")
+        return compile(backend, *args, **kwargs)
+    return compile_unless_forked
 
 
 def _add_cpu(config, listed):
@@ -69,12 +117,13 @@ def initialize():
 
     from tenon import ffi
 
+    os.register_at_fork(after_in_child=_start_over_in_child)
     platforms = config.jax_platforms.value
     for name in platforms.split(",") if platforms else ["tenon"]:
         if name in _NAMES:
             path = library_path(name)
-            xla_bridge.register_plugin(name, library_path=path, options=partial(_client_options, name),
-                                       priority=_PRIORITY)
+            _loaded.append(xla_bridge.register_plugin(name, library_path=path, options=partial(_client_options, name),
+                                                      priority=_PRIORITY))
             ffi.connect(path, name)
     if platforms:
         _add_cpu(jax.config, platforms.split(","))

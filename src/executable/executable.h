@@ -64,6 +64,10 @@ typedef struct {
     const struct tn_custom_call_context *custom_calls;
     const struct tn_host_channels *host_channels; /* what the caller serves; NULL: none */
     struct tn_meeting *meeting; /* of a run on several devices (ops/meeting.h); else NULL */
+    /* Asked now and then by loops, from the thread of the run: true ends it with CANCELLED. NULL:
+     * never. */
+    bool (*is_cancelled)(const void *arg);
+    const void *cancel_arg;
 } tn_run;
 tn_status *tn_executable_run(const tn_executable *e, const tn_run *run) TN_MUST_USE;
 

@@ -10,6 +10,7 @@
 
 typedef struct {
     const tn_executable *e;
+    const tn_run *run;
     uintptr_t *bases; /* numbers, since constants are at their address from zero */
     tn_tensor *tensors;
     tn_eval_context ctx;
@@ -92,6 +93,14 @@ static tn_status *record_step(machine *m, const tn_step *s)
     return e;
 }
 
+/* At the end of a loop's body, so that a loop without end can be ended. */
+static tn_status *check_cancelled(const machine *m, const tn_step *s)
+{
+    const tn_run *r = m->run;
+    if (!r->is_cancelled || !r->is_cancelled(r->cancel_arg)) return NULL;
+    return TN_OP_ERROR(CANCELLED, s->op, "the run was cancelled");
+}
+
 static tn_status *run_steps(machine *m)
 {
     const tn_step *steps = m->e->steps, *s = steps;
@@ -101,7 +110,10 @@ static tn_status *run_steps(machine *m)
         case TN_STEP_EVAL:
         case TN_STEP_FILL:
         case TN_STEP_COPY: TN_TRY(m->labels ? record_step(m, s) : do_step(m, s)); break;
-        case TN_STEP_JUMP: s = steps + s->target; continue;
+        case TN_STEP_JUMP:
+            if (s->target < (uint32_t)(s - steps)) TN_TRY(check_cancelled(m, s));
+            s = steps + s->target;
+            continue;
         case TN_STEP_UNLESS:
             if (*(const uint8_t *)address(m, &s->refs[0])) break;
             s = steps + s->target;
@@ -134,6 +146,7 @@ tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
     tn_tensor few_tensors[TN_FEW_REFS];
     bool many_bases = e->n_bases > TN_FEW_REFS, many_refs = e->refs_at_most > TN_FEW_REFS;
     machine m = {.e = e,
+                 .run = run,
                  .bases = many_bases ? (void *)((char *)run->temp + e->bases_at) : few_bases,
                  .tensors = many_refs ? (void *)((char *)run->temp + e->tensors_at) : few_tensors,
                  .ctx = {.pool = run->pool,

@@ -50,12 +50,50 @@ static void text_is_compiled(void **state)
     tn_status_free(s);
 }
 
+static bool after_a_thousand_turns(const void *arg)
+{
+    int *turns = (int *)arg;
+    return ++*turns > 1000;
+}
+
+static void a_loop_without_end_can_be_cancelled(void **state)
+{
+    static const char text[] =
+        "func.func @main(%a: tensor<i32>) -> tensor<i32> {\n"
+        "  %0 = stablehlo.while(%i = %a) : tensor<i32>\n"
+        "    cond {\n"
+        "      %1 = stablehlo.compare GE, %i, %i : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "      stablehlo.return %1 : tensor<i1>\n"
+        "    } do {\n"
+        "      %2 = stablehlo.xor %i, %a : tensor<i32>\n"
+        "      stablehlo.return %2 : tensor<i32>\n"
+        "    }\n"
+        "  return %0 : tensor<i32>\n}\n";
+    tn_executable *e;
+    MUST(tn_compile(text, sizeof text - 1, "mlir", 4, NULL, &e));
+    int32_t in = 3, out;
+    int turns = 0;
+    void *temp = aligned_alloc(64, tn_executable_get_info(e)->temp_bytes + 64);
+    tn_run run = {.args = (void *[]){&in},
+                  .results = (void *[]){&out},
+                  .temp = temp,
+                  .is_cancelled = after_a_thousand_turns,
+                  .cancel_arg = &turns};
+    tn_status *s = tn_executable_run(e, &run);
+    assert_int_equal(tn_status_code(s), TN_CANCELLED);
+    assert_non_null(strstr(tn_status_message(s), "stablehlo.while"));
+    tn_status_free(s);
+    free(temp);
+    tn_executable_release(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_computed_and_copied),
         cmocka_unit_test(a_foreign_format_is_refused),
         cmocka_unit_test(text_is_compiled),
+        cmocka_unit_test(a_loop_without_end_can_be_cancelled),
     };
     return cmocka_run_group_tests_name("executable-run", tests, NULL, NULL);
 }

@@ -43,6 +43,7 @@ PJRT_Error *tn_pjrt_Device_DefaultMemory(PJRT_Device_DefaultMemory_Args *args)
 PJRT_Error *tn_pjrt_Device_MemoryStats(PJRT_Device_MemoryStats_Args *args)
 {
     TN_PJRT_NEED(device);
+    TN_PJRT_TRY(tn_device_check(args->device->it));
     tn_memory_stats stats;
     tn_device_memory_stats(args->device->it, &stats);
     args->bytes_in_use = stats.bytes_in_use;

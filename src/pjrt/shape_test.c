@@ -66,8 +66,9 @@ static void layouts_come_in_both_kinds(void **state)
     assert_ptr_equal(got->values, strides);
     l.type = 7;
     expect_status(tn_pjrt_take_layout(&l, 2, &storage, &got), TN_INVALID_ARGUMENT, "type 7");
-    l.struct_size = 16;
-    expect_status(tn_pjrt_take_layout(&l, 2, &storage, &got), TN_INVALID_ARGUMENT, "struct_size");
+    l.struct_size = 0; /* as jaxlib leaves it where it copies between clients */
+    l.type = PJRT_Buffer_MemoryLayout_Type_Strides;
+    must(tn_pjrt_take_layout(&l, 2, &storage, &got));
     must(tn_pjrt_take_layout(NULL, 2, &storage, &got));
     assert_null(got);
 }

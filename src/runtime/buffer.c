@@ -267,7 +267,9 @@ bool tn_buffer_is_on_host(const tn_buffer *b)
 
 tn_status *tn_buffer_ready_event(tn_buffer *b, tn_event **out)
 {
-    TN_TRY(tn_is_forked(client_of(b)->fork_generation) ? tn_fork_error() : NULL);
+    /* In the event, since jaxlib ends the process when there is none. */
+    if (tn_is_forked(client_of(b)->fork_generation))
+        return tn_event_create_ready(tn_fork_error(), out);
     pthread_mutex_lock(&b->lock);
     tn_event *e = b->ready ? tn_event_retain(b->ready) : NULL;
     pthread_mutex_unlock(&b->lock);
@@ -293,7 +295,7 @@ tn_status *tn_buffer_add_external_reference(tn_buffer *b)
 
 tn_status *tn_buffer_drop_external_reference(tn_buffer *b)
 {
-    TN_TRY(tn_is_forked(client_of(b)->fork_generation) ? tn_fork_error() : NULL);
+    if (tn_is_forked(client_of(b)->fork_generation)) return NULL; /* it is the parent's to count */
     tn_storage *storage = NULL;
     pthread_mutex_lock(&b->lock);
     bool held = b->external > 0;

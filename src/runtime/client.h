@@ -25,8 +25,8 @@ typedef struct tn_client tn_client;
 tn_status *tn_client_create(const char *driver, const tn_named_value *options, size_t n_options,
                             tn_client **out) TN_MUST_USE;
 
-/* Waits for work in flight, cancels (CANCELLED) what waits for events that nobody set, and ends
- * the owner's reference. */
+/* Waits for work in flight, except that loops end at their next turn with CANCELLED; cancels what
+ * waits for events that nobody set, and ends the owner's reference. */
 void tn_client_close(tn_client *c);
 
 /* What the option of that name says. */

@@ -225,7 +225,9 @@ static void a_forked_child_gets_an_error_at_once(void **state)
                                                     &done, &other)) != TN_FAILED_PRECONDITION;
         wrong |= tn_status_code(tn_buffer_copy_to_memory(b, device_memory(c), &other)) !=
                  TN_FAILED_PRECONDITION;
-        wrong |= tn_status_code(tn_buffer_ready_event(b, &done)) != TN_FAILED_PRECONDITION;
+        wrong |= tn_buffer_ready_event(b, &done) != NULL; /* the error is in the event */
+        wrong |= tn_status_code(tn_event_await(done)) != TN_FAILED_PRECONDITION;
+        wrong |= tn_buffer_drop_external_reference(b) != NULL;
         tn_buffer_delete(b);
         tn_buffer_release(b);
         tn_client_close(c);

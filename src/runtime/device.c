@@ -59,6 +59,11 @@ void tn_device_clear_memory_stats(tn_device *d)
     tn_pool_clear_peaks(&d->memories[TN_MEMORY_DEVICE].pool);
 }
 
+tn_status *tn_device_check(const tn_device *d)
+{
+    return tn_is_forked(d->client->fork_generation) ? tn_fork_error() : NULL;
+}
+
 tn_status *tn_device_attributes(const tn_device *d, tn_named_value **out, size_t *n)
 {
     tn_device *mutable = (tn_device *)d;

@@ -11,6 +11,8 @@ typedef struct tn_device tn_device;
 
 const tn_device_description *tn_device_get_description(const tn_device *d);
 struct tn_client *tn_device_client(const tn_device *d);
+/* FAILED_PRECONDITION in a forked child, where nothing can be done with it. */
+tn_status *tn_device_check(const tn_device *d) TN_MUST_USE;
 int tn_device_id(const tn_device *d);
 int tn_device_local_hardware_id(const tn_device *d);
 

@@ -105,6 +105,8 @@ void tn_custom_calls_release(tn_custom_calls *c); /* NULL is fine */
 typedef struct {
     const struct tn_custom_call_context *custom_calls;
     tn_meeting *meeting;
+    bool (*is_cancelled)(const void *launch);
+    const void *launch;
 } tn_launch_context;
 
 struct tn_launch_record {
@@ -121,6 +123,7 @@ struct tn_launch_record {
     tn_launch_context context;
     tn_event *done; /* also the readiness of all results */
     tn_status *poison;
+    atomic_bool is_poisoned; /* for the run itself, which asks without the lock */
     int launch_id;
     uint32_t replica, partition, part; /* part: which of the launch it is */
     bool beside;  /* calls out: runs on a thread of its own, beside the queue */

@@ -131,6 +131,14 @@ static tn_status *bring(const tn_launch_record *r, uint32_t i)
     return driver->copy(r->device->handle, dst, span_of(a->storage, a->bytes));
 }
 
+/* Whether nobody can want the results any more. */
+static bool is_cancelled(const void *launch)
+{
+    const tn_launch_record *r = launch;
+    return atomic_load_explicit(&r->device->client->closed, memory_order_relaxed) ||
+           atomic_load_explicit(&r->is_poisoned, memory_order_relaxed);
+}
+
 static tn_status *append(tn_launch_record *r)
 {
     const tn_driver *driver = &r->device->client->driver;
@@ -141,8 +149,11 @@ static tn_status *append(tn_launch_record *r)
     }
     for (uint32_t i = 0; i < r->n_results; i++)
         r->spans[r->n_args + i] = span_of(place_of_result(r, i), r->loaded->results[i].bytes);
-    r->context = (tn_launch_context){
-        .custom_calls = r->custom_calls ? r->custom_calls->context : NULL, .meeting = r->meeting};
+    r->context =
+        (tn_launch_context){.custom_calls = r->custom_calls ? r->custom_calls->context : NULL,
+                            .meeting = r->meeting,
+                            .is_cancelled = is_cancelled,
+                            .launch = r};
     tn_launch launch = {
         .size = sizeof launch,
         .n_args = r->n_args,
@@ -296,6 +307,7 @@ void tn_device_poison(tn_device *d, int launch_id, tn_status *error, bool *poiso
         for (tn_launch_record *r = d->in_flight; r; r = r->next) {
             if (r->launch_id != launch_id) continue;
             if (!r->poison) r->poison = tn_status_ref(error);
+            atomic_store_explicit(&r->is_poisoned, true, memory_order_relaxed);
             if (r->meeting) tn_collective_end(r->meeting, r->part, error);
             *poisoned = true;
         }

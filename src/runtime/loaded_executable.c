@@ -182,6 +182,8 @@ static tn_status *run_executable(const void *self, const tn_host_run *r, tn_thre
         .partition_id = r->partition_id,
         .custom_calls = context->custom_calls,
         .meeting = context->meeting,
+        .is_cancelled = context->is_cancelled,
+        .cancel_arg = context->launch,
     };
     return tn_executable_run(self, &run);
 }

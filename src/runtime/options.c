@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+
 static const tn_client_option_row rows[] = {
 #define OPTION_TEXT(name, doc)                       {#name, "string", doc},
 #define OPTION_INT(name, fallback, least, most, doc) {#name, "int64", doc},
@@ -111,6 +113,7 @@ tn_status *tn_client_options_read(const char *driver, const tn_named_value *valu
     };
     tn_status *s = read_all(driver, values, n, out, out_driver);
     if (s) tn_client_options_release(out);
+    else if (out->log) tn_log_configure(out->log);
     return s;
 }
 
