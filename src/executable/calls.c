@@ -12,7 +12,6 @@ tn_status *tn_make_calls(tn_executable *e)
         if (s->kind != TN_STEP_EVAL) continue;
         const tn_custom_call_provider *p = tn_custom_call_provider_of(s->op);
         if (!p) continue;
-        e->info.calls_out = true;
         tn_status *error = p->make(s->op, e->arena, &s->call);
         if (s->call) s->call->index = e->n_calls++;
         if (error) return error;

@@ -69,7 +69,7 @@ tn_status *tn_plan_module(tn_executable *e, bool fuse)
     TN_TRY(tn_plan_offsets(&p));
     TN_TRY(tn_jit_finish(p.jit, &e->machine_code));
     tn_make_steps(&p, e);
-    tn_describe(m, aliases, e->arena, &e->info);
+    tn_describe(m, e->signature, aliases, e->arena, &e->info);
     TN_TRY(tn_make_calls(e));
     tn_estimate_cost(&p, &e->info);
     return NULL;
@@ -103,11 +103,17 @@ static tn_status *compile(void *ctx)
     TN_TRY(settle_count(&e->module->num_replicas, source.num_replicas, "replicas"));
     TN_TRY(settle_count(&e->module->num_partitions, source.num_partitions, "partitions"));
     if (!source.as_it_is) TN_TRY(tn_module_verify(e->module));
+    TN_TRY(tn_apply_layouts(e->module, &e->signature));
     TN_TRACE_END(start, TN_TRACE_COMPILE, "verify", NULL, name, 0);
     TN_TRY(tn_passes_run(e->module, TN_PASSES_BEFORE_SIZES, source.as_it_is));
     e->fuse = tn_options_get()->fuse && !source.unfused;
     e->as_it_is = source.as_it_is;
     if (!tn_module_is_sized(e->module)) TN_TRY(tn_find_sizes(e));
+    if (e->signature && e->info.is_dynamic)
+        return TN_ERROR(
+            UNIMPLEMENTED,
+            "parameters or results in another layout than row-major, in a program whose "
+            "sizes are not known");
     if (!e->info.is_dynamic) {
         TN_TRY(tn_passes_run(e->module, TN_PASSES_WITH_SIZES, source.as_it_is));
         start = tn_trace_begin();

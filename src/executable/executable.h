@@ -16,9 +16,9 @@ typedef struct tn_executable tn_executable;
 
 typedef struct {
     const tn_type *type;     /* tensor or token; static unless the executable is_dynamic */
+    const int64_t *order;    /* of its dimensions in memory, minor to major; NULL: row-major */
     const char *memory_kind; /* "device" unless mhlo.memory_kind says otherwise */
     const tn_attr *sharding; /* sdy.sharding or mhlo.sharding, NULL: none */
-    const char *layout_mode; /* mhlo.layout_mode, NULL: none */
     int32_t alias; /* parameter: the result that takes its memory when donated; result: that
                       parameter; -1: none */
     bool donated;  /* parameters: tf.aliasing_output or jax.buffer_donor: deleted at dispatch */

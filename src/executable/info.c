@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "executable/program.h"
+#include "ops/custom_call.h"
 
 static const tn_attr *arg_attr(const tn_function *f, uint32_t i, const char *key)
 {
@@ -81,7 +82,18 @@ static bool meets(const tn_region *r)
     return false;
 }
 
-void tn_describe(const tn_module *m, const int32_t *aliases, tn_arena *a, tn_executable_info *info)
+static bool calls_out(const tn_region *r)
+{
+    for (const tn_op *op = r->first; op; op = op->next) {
+        if (tn_custom_call_provider_of(op)) return true;
+        for (uint32_t i = 0; i < op->n_regions; i++)
+            if (calls_out(&op->regions[i])) return true;
+    }
+    return false;
+}
+
+void tn_describe(const tn_module *m, const tn_signature *s, const int32_t *aliases, tn_arena *a,
+                 tn_executable_info *info)
 {
     const tn_function *f = m->main;
     uint32_t n_params = f->body.n_args, n_results = f->body.last->n_operands;
@@ -89,18 +101,18 @@ void tn_describe(const tn_module *m, const int32_t *aliases, tn_arena *a, tn_exe
     tn_executable_value *results = TN_NEW_ARRAY(a, tn_executable_value, n_results);
     for (uint32_t i = 0; i < n_results; i++)
         results[i] = (tn_executable_value){
-            .type = result_type(f, i),
+            .type = s ? s->results[i].type : result_type(f, i),
+            .order = s ? s->results[i].order : NULL,
             .memory_kind = text_or(result_attr(f, i, "mhlo.memory_kind"), "device"),
             .sharding =
                 either(result_attr(f, i, "sdy.sharding"), result_attr(f, i, "mhlo.sharding")),
-            .layout_mode = text_or(result_attr(f, i, "mhlo.layout_mode"), NULL),
             .alias = -1};
     for (uint32_t i = 0; i < n_params; i++) {
         params[i] = (tn_executable_value){
-            .type = f->body.args[i].type,
+            .type = s ? s->params[i].type : f->body.args[i].type,
+            .order = s ? s->params[i].order : NULL,
             .memory_kind = text_or(arg_attr(f, i, "mhlo.memory_kind"), "device"),
             .sharding = either(arg_attr(f, i, "sdy.sharding"), arg_attr(f, i, "mhlo.sharding")),
-            .layout_mode = text_or(arg_attr(f, i, "mhlo.layout_mode"), NULL),
             .alias = aliases[i],
             .donated = is_donor(f, i) || arg_attr(f, i, "tf.aliasing_output")};
         if (aliases[i] >= 0) results[aliases[i]].alias = (int32_t)i;
@@ -109,6 +121,7 @@ void tn_describe(const tn_module *m, const int32_t *aliases, tn_arena *a, tn_exe
     info->num_replicas = m->num_replicas;
     info->num_partitions = m->num_partitions;
     info->meets = meets(&f->body);
+    info->calls_out = calls_out(&f->body);
     info->n_params = n_params;
     info->n_results = n_results;
     info->params = params;

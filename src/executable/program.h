@@ -65,8 +65,9 @@ struct tn_executable {
     tn_jit_memory machine_code;
     const tn_step *steps;
     uint32_t n_steps;
-    uint32_t n_bases, refs_at_most; /* of one step */
-    uint32_t n_calls;               /* steps that have a call */
+    const struct tn_signature *signature; /* NULL: that of the module */
+    uint32_t n_bases, refs_at_most;       /* of one step */
+    uint32_t n_calls;                     /* steps that have a call */
     bool has_staged_calls;
     size_t bases_at, tensors_at; /* offsets in the temp block, where they are many */
 
@@ -138,8 +139,20 @@ void tn_dump_steps(const tn_executable *e, FILE *f);
 /* Aliasing of parameters by results, from the attributes of main's arguments: aliases[parameters]
  * is the result or -1. */
 tn_status *tn_find_aliases(const tn_module *m, int32_t *aliases) TN_MUST_USE;
-/* Fills in what the signature says. */
-void tn_describe(const tn_module *m, const int32_t *aliases, tn_arena *a, tn_executable_info *info);
+/* Parameters and results as callers see them. */
+typedef struct {
+    const tn_type *type;
+    const int64_t *order; /* NULL: row-major */
+} tn_layout_of_value;
+typedef struct tn_signature {
+    tn_layout_of_value *params, *results;
+} tn_signature;
+/* Makes everything row-major within the program, after verification; see layouts.c. *out stays NULL
+ * where that was so already. */
+tn_status *tn_apply_layouts(tn_module *m, const tn_signature **out) TN_MUST_USE;
+/* Fills in what the signature says; NULL: that of main. */
+void tn_describe(const tn_module *m, const tn_signature *s, const int32_t *aliases, tn_arena *a,
+                 tn_executable_info *info);
 /* Fills in flops, bytes_accessed and cost_ns. */
 void tn_estimate_cost(const tn_plan *p, tn_executable_info *info);
 

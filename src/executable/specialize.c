@@ -60,7 +60,7 @@ static tn_status *describe(tn_executable *e)
     uint32_t n = m->main->body.n_args;
     int32_t *aliases = TN_NEW_ARRAY(e->arena, int32_t, n);
     for (uint32_t i = 0; i < n; i++) aliases[i] = -1;
-    tn_describe(m, aliases, e->arena, &e->info);
+    tn_describe(m, NULL, aliases, e->arena, &e->info);
     e->info.is_dynamic = true;
     /* Copies are made of this module again and again: the smaller it is, the better. */
     bool changed = false;

@@ -133,6 +133,8 @@ static tn_status *check_vectors(const tn_op *op, const dims *d)
         "results of %" PRId64 " left and %" PRId64 " right singular vectors fit no mode", p, q);
 }
 
+/* Operands are the handler's business, which looks at them when it is called: as everywhere with
+ * XLA, a program that calls a known target compiles. */
 tn_status *tn_infer_lapack(const tn_op *op, tn_arena *a, const tn_type **out)
 {
     const char *target = tn_op_string(op, TN_ATTR_call_target_name);
@@ -142,9 +144,6 @@ tn_status *tn_infer_lapack(const tn_op *op, tn_arena *a, const tn_type **out)
     const char *signature = !f ? NULL : tn_is_complex(e) ? f->complex : f->real;
     if (!signature)
         return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s'", target);
-    dims d;
-    TN_TRY(check_signature(op, signature, e, &d));
-    TN_TRY(check_vectors(op, &d));
     if (!tn_lapack_find(routine))
         return TN_OP_ERROR(NOT_FOUND, op,
                            "target '%s' needs %s of LAPACK, which %s lacks; install scipy or "
@@ -271,6 +270,7 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
     j.family = parse(tn_op_string(op, TN_ATTR_call_target_name), &e, routine);
     dims d;
     TN_TRY(check_signature(op, tn_is_complex(e) ? j.family->complex : j.family->real, e, &d));
+    TN_TRY(check_vectors(op, &d));
     const tn_type *t = operands[0].type;
     j.batch = t->rank - core_rank(tn_is_complex(e) ? j.family->complex : j.family->real);
     j.item = (tn_lapack_item){.op = op,

@@ -23,19 +23,8 @@ static tn_pjrt_list list_of(tn_arena *a, size_t n)
     return (tn_pjrt_list){array_of(a, n, sizeof(char *)), array_of(a, n, sizeof(size_t))};
 }
 
-static tn_status *check_layout(const tn_executable_value *v, const char *role, size_t i,
-                               tn_arena *a)
-{
-    const char *mode = v->layout_mode;
-    if (!mode || !strcmp(mode, "default") || !strcmp(mode, "auto")) return NULL;
-    const char *ours = tn_pjrt_layout_text(tn_pjrt_layout_make(a, v->type->rank));
-    if (!strcmp(mode, ours)) return NULL;
-    return TN_ERROR(UNIMPLEMENTED, "%s %zu: layout %s, only the row-major %s is implemented", role,
-                    i, mode, ours);
-}
-
-static tn_status *fill_values(const maker *m, const char *role, const tn_executable_value *values,
-                              size_t n, tn_pjrt_values *out)
+static void fill_values(const maker *m, const tn_executable_value *values, size_t n,
+                        tn_pjrt_values *out)
 {
     tn_arena *a = m->e->arena;
     *out = (tn_pjrt_values){.n = n,
@@ -44,14 +33,12 @@ static tn_status *fill_values(const maker *m, const char *role, const tn_executa
                             .shardings = list_of(a, n),
                             .layouts = array_of(a, n, sizeof(PJRT_Layouts_MemoryLayout *))};
     for (size_t i = 0; i < n; i++) {
-        TN_TRY(check_layout(&values[i], role, i, a));
         out->memory_kinds.data[i] = values[i].memory_kind;
         out->memory_kinds.sizes[i] = strlen(values[i].memory_kind);
         out->shardings.data[i] = m->sharding;
         out->shardings.sizes[i] = m->sharding_size;
-        out->layouts[i] = tn_pjrt_layout_make(a, values[i].type->rank);
+        out->layouts[i] = tn_pjrt_layout_make(a, values[i].type->rank, values[i].order);
     }
-    return NULL;
 }
 
 static void fill_output_shapes(PJRT_Executable *e)
@@ -94,8 +81,8 @@ static tn_status *fill(void *arg)
     maker *m = arg;
     PJRT_Executable *e = m->e;
     m->sharding = tn_dup(e->arena, m->sharding, m->sharding_size);
-    TN_TRY(fill_values(m, "parameter", e->info->params, e->info->n_params, &e->parameters));
-    TN_TRY(fill_values(m, "output", e->info->results, e->info->n_results, &e->outputs));
+    fill_values(m, e->info->params, e->info->n_params, &e->parameters);
+    fill_values(m, e->info->results, e->info->n_results, &e->outputs);
     fill_output_shapes(e);
     fill_cost(e);
     return NULL;

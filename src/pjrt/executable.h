@@ -42,7 +42,7 @@ struct PJRT_Executable {
     size_t text_size;
 };
 
-/* Takes `e`. UNIMPLEMENTED: a parameter or output is asked for in another layout than row-major. */
+/* Takes `e`. */
 tn_status *tn_pjrt_executable_make(tn_executable *e, PJRT_Executable **out) TN_MUST_USE;
 PJRT_Executable *tn_pjrt_executable_retain(PJRT_Executable *e);
 void tn_pjrt_executable_release(PJRT_Executable *e); /* NULL is fine */
@@ -59,9 +59,10 @@ struct PJRT_LoadedExecutable {
 tn_status *tn_pjrt_load(const PJRT_Client *client, PJRT_Executable *e,
                         const tn_compile_options *options, PJRT_LoadedExecutable **out) TN_MUST_USE;
 
-/* A layout of the ABI's layouts extension: row-major, of this rank, in the arena of an executable
- * (`a` given), or one that ends with its Destroy (`a` NULL; then NULL without memory). */
-PJRT_Layouts_MemoryLayout *tn_pjrt_layout_make(tn_arena *a, uint32_t rank);
+/* A layout of the ABI's layouts extension, of this rank and order (minor to major; NULL:
+ * row-major), in the arena of an executable (`a` given), or one that ends with its Destroy (`a`
+ * NULL; then NULL without memory). */
+PJRT_Layouts_MemoryLayout *tn_pjrt_layout_make(tn_arena *a, uint32_t rank, const int64_t *order);
 /* As text, e.g. "{1,0}". */
 const char *tn_pjrt_layout_text(const PJRT_Layouts_MemoryLayout *layout);
 

@@ -122,8 +122,44 @@ static void what_cannot_be_honoured_is_refused(void **state)
     tn_pjrt_executable_release(e);
     must(make((program){.layout = "default"}, &e));
     tn_pjrt_executable_release(e);
-    expect_status(make((program){.layout = "{0,1,2}"}, &e), TN_UNIMPLEMENTED,
-                  "parameter 0: layout {0,1,2}");
+    const struct {
+        const char *layout;
+        tn_code code;
+    } bad[] = {{"{0,1,2:T(8,128)}", TN_UNIMPLEMENTED}, {"{0,1}", TN_INVALID_ARGUMENT},
+               {"{0,1,1}", TN_INVALID_ARGUMENT},       {"{0,1,3}", TN_INVALID_ARGUMENT},
+               {"rows", TN_INVALID_ARGUMENT},          {"", TN_INVALID_ARGUMENT}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        program p = {.layout = bad[i].layout};
+        tn_executable *x;
+        expect_status(compile_program(build, &p, true, 0, &x), bad[i].code, "parameter 0: layout");
+    }
+}
+
+/* 2x3x4 with the first dimension innermost, as 6x4. */
+static void parameters_lie_in_the_order_asked_for(void **state)
+{
+    program p = {.layout = "{0,2,1}"};
+    tn_executable *x;
+    must(compile_program(build, &p, true, 0, &x));
+    const tn_executable_value *v = &tn_executable_get_info(x)->params[0];
+    assert_int_equal(v->type->dims[0], 2);
+    assert_int_equal(v->order[0], 0);
+    _Alignas(64) float in[24], out[24];
+    for (int i = 0; i < 24; i++) in[i % 2 + i / 2 % 4 * 2 + i / 8 * 8] = (float)i;
+    int32_t scalar = 0;
+    void *temp = aligned_alloc(64, tn_executable_get_info(x)->temp_bytes + 64);
+    tn_run run = {.args = (void *[]){in, &scalar}, .results = (void *[]){out}, .temp = temp};
+    must(tn_executable_run(x, &run));
+    for (int a = 0; a < 2; a++)
+        for (int b = 0; b < 3; b++)
+            for (int c = 0; c < 4; c++)
+                assert_true(out[(a * 3 + b) * 4 + c] == in[b * 8 + c * 2 + a]);
+    free(temp);
+    PJRT_Executable *e;
+    must(tn_pjrt_executable_make(x, &e));
+    expect_layout(e->parameters.layouts[0], "{0,2,1}");
+    expect_layout(e->outputs.layouts[0], "{1,0}");
+    tn_pjrt_executable_release(e);
 }
 
 static void memory_stats_know_the_host(void **state)
@@ -368,6 +404,7 @@ int main(void)
         cmocka_unit_test(the_chain_is_whole),
         cmocka_unit_test(executables_tell_layouts_and_shardings),
         cmocka_unit_test(what_cannot_be_honoured_is_refused),
+        cmocka_unit_test(parameters_lie_in_the_order_asked_for),
         cmocka_unit_test(memory_stats_know_the_host),
         cmocka_unit_test(default_layouts_and_memories_need_no_device),
         cmocka_unit_test(types_have_one_id_each),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layouts.c - the extension that tells how arrays lie in memory: dense and row-major, all of them.
- */
+/* layouts.c - the extension that tells how arrays lie in memory: dense, in some order of the
+ * dimensions. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ struct PJRT_Layouts_MemoryLayout {
     char text[];
 };
 
-PJRT_Layouts_MemoryLayout *tn_pjrt_layout_make(tn_arena *a, uint32_t rank)
+PJRT_Layouts_MemoryLayout *tn_pjrt_layout_make(tn_arena *a, uint32_t rank, const int64_t *order)
 {
     enum { PER_DIMENSION = sizeof "4294967295," };
     const size_t room = (size_t)rank * PER_DIMENSION + sizeof "{}";
@@ -23,8 +23,9 @@ PJRT_Layouts_MemoryLayout *tn_pjrt_layout_make(tn_arena *a, uint32_t rank)
     if (!l) return NULL;
     l->of_executable = a != NULL;
     size_t n = (size_t)snprintf(l->text, room, "{");
-    for (uint32_t i = rank; i-- > 0;)
-        n += (size_t)snprintf(l->text + n, room - n, i ? "%u," : "%u", i);
+    for (uint32_t i = 0; i < rank; i++)
+        n += (size_t)snprintf(l->text + n, room - n, i + 1 < rank ? "%u," : "%u",
+                              order ? (unsigned)order[i] : rank - 1 - i);
     l->size = n + (size_t)snprintf(l->text + n, room - n, "}");
     return l;
 }
@@ -34,9 +35,9 @@ const char *tn_pjrt_layout_text(const PJRT_Layouts_MemoryLayout *layout)
     return layout->text;
 }
 
-static tn_status *make(uint32_t rank, PJRT_Layouts_MemoryLayout **out)
+static tn_status *make(uint32_t rank, const int64_t *order, PJRT_Layouts_MemoryLayout **out)
 {
-    *out = tn_pjrt_layout_make(NULL, rank);
+    *out = tn_pjrt_layout_make(NULL, rank, order);
     return *out ? NULL : TN_ERROR(RESOURCE_EXHAUSTED, "no memory for a layout");
 }
 
@@ -68,7 +69,7 @@ static tn_status *make_default(PJRT_Buffer_Type type, const int64_t *dims, size_
 {
     tn_pjrt_shape shape;
     TN_TRY(tn_pjrt_take_shape(type, dims, n_dims, NULL, &shape));
-    return make(shape.type.rank, out);
+    return make(shape.type.rank, NULL, out);
 }
 
 static PJRT_Error *Layouts_PJRT_Client_GetDefaultLayout(
@@ -89,7 +90,8 @@ static PJRT_Error *Layouts_PJRT_Buffer_MemoryLayout(
     PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args *args)
 {
     TN_PJRT_NEED(buffer);
-    return tn_pjrt_error(make(tn_buffer_type(tn_of_buffer(args->buffer))->rank, &args->layout));
+    const tn_buffer *b = tn_of_buffer(args->buffer);
+    return tn_pjrt_error(make(tn_buffer_type(b)->rank, tn_buffer_minor_to_major(b), &args->layout));
 }
 
 static PJRT_Error *Layouts_PJRT_Executable_GetOutputLayouts(

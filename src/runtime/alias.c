@@ -2,6 +2,7 @@
 /* alias.c - buffers that become ready when their maker says so: aliases of buffers to come, and
  * contents that change hands under a condition. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/layout.h"
 #include "runtime/transfer_internal.h"
@@ -37,7 +38,7 @@ tn_status *tn_buffer_create_alias(tn_memory *m, const tn_type *type, const tn_la
     tn_status *s = tn_event_create(&ready);
     if (!s) s = tn_storage_create_unplaced(m, &p->storage);
     if (!s)
-        s = tn_buffer_create(m, type, tn_storage_retain(p->storage), tn_event_retain(ready),
+        s = tn_buffer_create(m, type, layout, tn_storage_retain(p->storage), tn_event_retain(ready),
                              &p->alias);
     if (s) {
         tn_storage_release(p->storage);
@@ -75,7 +76,9 @@ static void source_is_ready(tn_waiter *w, const tn_status *s)
 static tn_status *bind(tn_buffer_promise *p, tn_buffer *source)
 {
     const tn_buffer *alias = p->alias;
-    if (source->memory != alias->memory || !tn_type_equal(&source->type, &alias->type)) {
+    if (source->memory != alias->memory || !tn_type_equal(&source->type, &alias->type) ||
+        memcmp(tn_buffer_minor_to_major(source), tn_buffer_minor_to_major(alias),
+               alias->type.rank * sizeof(int64_t))) {
         char expected[128], got[128];
         return TN_ERROR(INVALID_ARGUMENT, "alias of %s in %s can't be a buffer of %s in %s",
                         tn_type_format(&alias->type, expected, sizeof expected),
@@ -169,9 +172,12 @@ tn_status *tn_buffer_donate_after(tn_buffer *b, tn_event **dependency, tn_buffer
     tn_event *asked = NULL;
     tn_buffer *result = NULL;
     tn_content content = {0};
+    tn_layout layout;
     tn_status *s = tn_event_create(&asked);
     if (!s) s = tn_event_create(&c->both);
-    if (!s) s = tn_buffer_create(b->memory, &b->type, NULL, tn_event_retain(c->both), &result);
+    if (!s)
+        s = tn_buffer_create(b->memory, &b->type, tn_buffer_layout(b, &layout), NULL,
+                             tn_event_retain(c->both), &result);
     if (!s) s = take(b, &content);
     if (s) {
         tn_buffer_release(result);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host_memory.h"
 #include "runtime/buffer_internal.h"
 #include "runtime/layout.h"
 
@@ -49,8 +50,8 @@ tn_status *tn_buffer_check_type(const tn_type *type, size_t *bytes)
     return NULL;
 }
 
-tn_status *tn_buffer_create(tn_memory *m, const tn_type *type, tn_storage *storage, tn_event *ready,
-                            tn_buffer **out)
+tn_status *tn_buffer_create(tn_memory *m, const tn_type *type, const tn_layout *layout,
+                            tn_storage *storage, tn_event *ready, tn_buffer **out)
 {
     size_t bytes;
     uint32_t rank = type->rank;
@@ -70,11 +71,13 @@ tn_status *tn_buffer_create(tn_memory *m, const tn_type *type, tn_storage *stora
         .storage = storage,
     };
     tn_ref_init(&b->ref);
-    for (uint32_t d = 0; d < rank; d++) {
-        b->numbers[d] = type->dims[d];
-        b->numbers[rank + d] = (int64_t)rank - 1 - d;
-    }
+    for (uint32_t d = 0; d < rank; d++) b->numbers[d] = type->dims[d];
     tn_client_retain(m->device->client);
+    s = tn_layout_order(layout, type, b->numbers + rank);
+    if (s) {
+        tn_buffer_release(b);
+        return s;
+    }
     *out = b;
     return NULL;
 }
@@ -95,7 +98,7 @@ tn_status *tn_buffer_create_uninitialized(tn_memory *m, const tn_type *type,
     tn_storage *storage;
     TN_TRY(check_new(m, type, layout, &bytes));
     TN_TRY(tn_storage_create(m, bytes, &storage));
-    return tn_buffer_create(m, type, storage, tn_event_retain(tn_event_done()), out);
+    return tn_buffer_create(m, type, layout, storage, tn_event_retain(tn_event_done()), out);
 }
 
 tn_status *tn_buffer_create_view(tn_memory *m, const tn_type *type, const tn_layout *layout,
@@ -106,8 +109,12 @@ tn_status *tn_buffer_create_view(tn_memory *m, const tn_type *type, const tn_lay
     tn_storage *storage;
     TN_TRY(check_new(m, type, layout, &bytes));
     if (!data && bytes > 0) return TN_ERROR(INVALID_ARGUMENT, "view of %zu bytes at NULL", bytes);
+    if (m->addressable && (uintptr_t)data % TN_ALIGNMENT)
+        return TN_ERROR(INVALID_ARGUMENT, "view of memory at %p, which is not aligned to %d bytes",
+                        data, (int)TN_ALIGNMENT);
     TN_TRY(tn_storage_create_foreign(m, data, bytes, false, NULL, arg, &storage));
-    tn_status *s = tn_buffer_create(m, type, storage, tn_event_retain(tn_event_done()), out);
+    tn_status *s =
+        tn_buffer_create(m, type, layout, storage, tn_event_retain(tn_event_done()), out);
     if (!s) storage->on_delete = on_delete; /* only now, as a failed call must not call it */
     return s;
 }
@@ -124,7 +131,7 @@ tn_status *tn_buffer_create_error(tn_memory *m, const tn_type *type, const tn_la
         return s;
     }
     TN_TRY(tn_event_create_ready(error, &ready));
-    return tn_buffer_create(m, type, NULL, ready, out);
+    return tn_buffer_create(m, type, layout, NULL, ready, out);
 }
 
 tn_status *tn_buffer_bitcast(tn_buffer *b, const tn_type *type, const tn_layout *layout,
@@ -145,7 +152,7 @@ tn_status *tn_buffer_bitcast(tn_buffer *b, const tn_type *type, const tn_layout 
     if (storage) atomic_fetch_add_explicit(&storage->shares, 1, memory_order_relaxed);
     pthread_mutex_unlock(&b->lock);
     if (!ready) return tn_buffer_deleted_error();
-    return tn_buffer_create(b->memory, type, storage, ready, out);
+    return tn_buffer_create(b->memory, type, layout, storage, ready, out);
 }
 
 /* ---- Life ---- */
@@ -238,6 +245,14 @@ void tn_content_release(tn_content *c)
 const tn_type *tn_buffer_type(const tn_buffer *b)
 {
     return &b->type;
+}
+
+const tn_layout *tn_buffer_layout(const tn_buffer *b, tn_layout *room)
+{
+    uint32_t rank = b->type.rank, i = 0;
+    *room = (tn_layout){.rank = rank, .values = b->numbers + rank};
+    while (i < rank && room->values[i] == (int64_t)rank - 1 - i) i++;
+    return i < rank ? room : NULL;
 }
 
 const int64_t *tn_buffer_minor_to_major(const tn_buffer *b)

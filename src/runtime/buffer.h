@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.h - an array in one memory, with its readiness.
  *
- * An array is dense and row-major; element types below a byte take a byte each.
+ * An array is dense, its dimensions in any order; element types below a byte take a byte each.
  * Threads: any function from any thread, also on one buffer.
  * Lifetime: reference counted; the owner's handle is one reference. A buffer may be deleted or
  * released while work that uses it runs: its memory is freed after the last use.
@@ -34,16 +34,17 @@ void tn_buffer_release(tn_buffer *b); /* NULL is fine */
 
 /* ---- Making (see transfer.h for those that bring data) ----
  * `type` is a static tensor type, or the token type; it is copied. `layout` of the device memory:
- * row-major, anything else is UNIMPLEMENTED. Errors of all: INVALID_ARGUMENT for a type that no
- * array can have, RESOURCE_EXHAUSTED without memory. */
+ * any order of the dimensions; strides that leave gaps are UNIMPLEMENTED. Errors of all:
+ * INVALID_ARGUMENT for a type that no array can have, RESOURCE_EXHAUSTED without memory. */
 
 /* The content is undefined and ready. */
 tn_status *tn_buffer_create_uninitialized(tn_memory *m, const tn_type *type,
                                           const tn_layout *layout, tn_buffer **out) TN_MUST_USE;
 
-/* Over memory of somebody else, which must be host memory, or what the driver takes for its own.
- * May be written when donated. on_delete (may be NULL) is called once, with (data, arg), after the
- * last use; also if this call fails it is not called. UNIMPLEMENTED where the driver can't. */
+/* Over memory of somebody else, which must be host memory aligned to 64 bytes (INVALID_ARGUMENT),
+ * or what the driver takes for its own. May be written when donated. on_delete (may be NULL) is
+ * called once, with (data, arg), after the last use; also if this call fails it is not called.
+ * UNIMPLEMENTED where the driver can't. */
 tn_status *tn_buffer_create_view(tn_memory *m, const tn_type *type, const tn_layout *layout,
                                  void *data, void (*on_delete)(void *data, void *arg), void *arg,
                                  tn_buffer **out) TN_MUST_USE;
@@ -73,7 +74,7 @@ tn_status *tn_buffer_bitcast(tn_buffer *b, const tn_type *type, const tn_layout 
 /* ---- What is known of it; lives with the buffer, also when deleted ---- */
 
 const tn_type *tn_buffer_type(const tn_buffer *b);
-const int64_t *tn_buffer_minor_to_major(const tn_buffer *b); /* [rank]: rank - 1, ..., 0 */
+const int64_t *tn_buffer_minor_to_major(const tn_buffer *b); /* [rank] */
 size_t tn_buffer_bytes(const tn_buffer *b);                  /* on the device */
 tn_memory *tn_buffer_memory(const tn_buffer *b);
 struct tn_device *tn_buffer_device(const tn_buffer *b);

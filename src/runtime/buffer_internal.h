@@ -32,9 +32,12 @@ typedef struct {
 /* Checks that an array of the type can exist, and counts its bytes. INVALID_ARGUMENT if not. */
 tn_status *tn_buffer_check_type(const tn_type *type, size_t *bytes) TN_MUST_USE;
 
-/* A buffer with this content: takes both references, also on failure. */
-tn_status *tn_buffer_create(tn_memory *m, const tn_type *type, tn_storage *storage, tn_event *ready,
-                            tn_buffer **out) TN_MUST_USE;
+/* A buffer with this content: takes both references, also on failure. `layout` as in buffer.h. */
+tn_status *tn_buffer_create(tn_memory *m, const tn_type *type, const tn_layout *layout,
+                            tn_storage *storage, tn_event *ready, tn_buffer **out) TN_MUST_USE;
+
+/* As it is in the buffer, with which it lives: in *room, or NULL for row-major. */
+const tn_layout *tn_buffer_layout(const tn_buffer *b, tn_layout *room);
 
 /* INVALID_ARGUMENT "Buffer has been deleted or donated". */
 tn_status *tn_buffer_deleted_error(void) TN_MUST_USE;

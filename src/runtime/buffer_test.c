@@ -46,10 +46,42 @@ static void impossible_types_are_refused(void **state)
     assert_fails(tn_buffer_create_uninitialized(m, &t, NULL, &b), INVALID_ARGUMENT, "30");
     t.element = (tn_element_type)1000;
     assert_fails(tn_buffer_create_uninitialized(m, &t, NULL, &b), INVALID_ARGUMENT, "1000");
-    int64_t order[2] = {0, 1};
-    tn_layout column = {.kind = TN_LAYOUT_ORDER, .rank = 2, .values = order};
-    assert_fails(tn_buffer_create_uninitialized(m, &TYPE(F32, 2, 3), &column, &b), UNIMPLEMENTED,
-                 "row-major");
+    int64_t gaps[2] = {16, 4};
+    tn_layout loose = {.kind = TN_LAYOUT_STRIDES, .rank = 2, .values = gaps};
+    assert_fails(tn_buffer_create_uninitialized(m, &TYPE(F32, 2, 3), &loose, &b), UNIMPLEMENTED,
+                 "gaps");
+    tn_client_close(c);
+}
+
+static void dimensions_lie_in_any_order(void **state)
+{
+    tn_client *c = open_client(state);
+    tn_memory *m = device_memory(c);
+    float rows[6] = {0, 1, 2, 3, 4, 5}, back[6] = {0};
+    int64_t order[2] = {0, 1}, strides[2] = {4, 8};
+    tn_layout columns = {.kind = TN_LAYOUT_ORDER, .rank = 2, .values = order},
+              same = {.kind = TN_LAYOUT_STRIDES, .rank = 2, .values = strides};
+    tn_host_array array = {.data = rows, .type = &TYPE(F32, 2, 3)};
+    for (int i = 0; i < 2; i++) {
+        tn_buffer *b, *copy;
+        tn_event *done;
+        assert_ok(tn_buffer_from_host(m, &array, TN_HOST_READ_DURING_CALL, i ? &same : &columns,
+                                      &done, &b));
+        tn_event_release(done);
+        assert_int_equal(tn_buffer_minor_to_major(b)[0], 0);
+        assert_ok(tn_buffer_copy_to_memory(b, m, &copy));
+        assert_int_equal(tn_buffer_minor_to_major(copy)[0], 0);
+        assert_ok(tn_buffer_to_host(copy, NULL, back, sizeof back, &done));
+        assert_ok(tn_event_await(done));
+        tn_event_release(done);
+        assert_memory_equal(back, rows, sizeof rows);
+        assert_ok(tn_buffer_copy_raw_to_host(copy, back, 0, sizeof back, &done));
+        assert_ok(tn_event_await(done));
+        tn_event_release(done);
+        assert_true(back[0] == 0 && back[1] == 3 && back[2] == 1 && back[5] == 5);
+        tn_buffer_release(copy);
+        tn_buffer_release(b);
+    }
     tn_client_close(c);
 }
 
@@ -679,6 +711,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_EACH(a_round_trip_keeps_the_content),
         ON_EACH(impossible_types_are_refused),
+        ON_EACH(dimensions_lie_in_any_order),
         ON_EACH(any_strides_are_taken),
         ON_EACH(narrow_elements_take_a_byte_each),
         ON_EACH(arrays_without_elements_are_fine),

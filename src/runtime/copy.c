@@ -116,12 +116,13 @@ tn_status *tn_buffer_copy_to_memory(tn_buffer *b, tn_memory *dst, tn_buffer **ou
     m->transfer.finish = finish;
     m->size = b->bytes;
     tn_buffer *result = NULL;
+    tn_layout layout;
     tn_status *s = tn_buffer_read(b, &m->transfer.src);
     if (!s) s = tn_event_create(&m->ready);
     if (!s) s = tn_storage_create(dst, m->size, &m->dst);
     if (!s)
-        s = tn_buffer_create(dst, &b->type, tn_storage_retain(m->dst), tn_event_retain(m->ready),
-                             &result);
+        s = tn_buffer_create(dst, &b->type, tn_buffer_layout(b, &layout), tn_storage_retain(m->dst),
+                             tn_event_retain(m->ready), &result);
     if (!s) s = tn_transfer_begin(&m->transfer);
     if (s) {
         tn_buffer_release(result);

@@ -58,6 +58,21 @@ static tn_status *check_devices(const call *c)
     return NULL;
 }
 
+/* NULL: row-major. */
+static const tn_layout *layout_of(const tn_executable_value *v, tn_layout *room)
+{
+    *room = (tn_layout){.rank = v->type->rank, .values = v->order};
+    return v->order ? room : NULL;
+}
+
+static bool has_order(const tn_buffer *b, const int64_t *order)
+{
+    const int64_t *got = tn_buffer_minor_to_major(b);
+    for (uint32_t i = 0; i < b->type.rank; i++)
+        if (got[i] != (order ? order[i] : (int64_t)b->type.rank - 1 - i)) return false;
+    return true;
+}
+
 static tn_status *check_arg(const call *c, size_t d, uint32_t i)
 {
     const tn_executable_info *info = c->loaded->program.info;
@@ -73,6 +88,12 @@ static tn_status *check_arg(const call *c, size_t d, uint32_t i)
         return TN_ERROR(INVALID_ARGUMENT, "argument %" PRIu32 " of %s: expected %s, got %s", i,
                         info->name, tn_type_format(info->params[i].type, x, sizeof x),
                         tn_type_format(&b->type, y, sizeof y));
+    }
+    if (!has_order(b, info->params[i].order) && b->bytes > 0) {
+        return TN_ERROR(INVALID_ARGUMENT,
+                        "argument %" PRIu32 " of %s has another layout than the program was "
+                        "compiled for",
+                        i, info->name);
     }
     return NULL;
 }
@@ -249,10 +270,12 @@ static tn_status *make_result(const call *c, tn_launch_record *r, uint32_t i, tn
     tn_memory *device_memory = &r->device->memories[TN_MEMORY_DEVICE];
     tn_launch_result *place = &r->results[i];
     bool aliased = c->loaded->program.info->results[i].alias >= 0;
+    tn_layout layout;
     if (!aliased || !take_over(r, i, m, &place->storage))
         TN_TRY(tn_storage_create(m, result->bytes, &place->storage));
     if (!m->on_device) TN_TRY(tn_storage_create(device_memory, result->bytes, &place->stage));
     return tn_buffer_create(m, c->loaded->program.info->results[i].type,
+                            layout_of(&c->loaded->program.info->results[i], &layout),
                             tn_storage_retain(place->storage), tn_event_retain(r->done), out);
 }
 

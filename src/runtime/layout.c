@@ -49,18 +49,58 @@ tn_status *tn_layout_strides(const tn_layout *layout, const tn_type *type, int64
     return NULL;
 }
 
+/* Sorts the dimensions by stride, minor first; those of size 1 may be anywhere and keep to
+ * row-major order. Insertion, since arrays have few dimensions. */
+static void order_of_strides(const int64_t *strides, const tn_type *type, int64_t *out)
+{
+    for (uint32_t i = 0; i < type->rank; i++) {
+        int64_t d = (int64_t)type->rank - 1 - i;
+        uint32_t at = i;
+        while (at > 0 && type->dims[d] != 1 && type->dims[out[at - 1]] != 1 &&
+               strides[out[at - 1]] > strides[d]) {
+            out[at] = out[at - 1];
+            at--;
+        }
+        out[at] = d;
+    }
+}
+
+tn_status *tn_layout_order(const tn_layout *layout, const tn_type *type, int64_t *out)
+{
+    if (layout) TN_TRY(check(layout, type));
+    for (uint32_t i = 0; i < type->rank; i++)
+        out[i] = layout && layout->kind == TN_LAYOUT_ORDER ? layout->values[i]
+                                                           : (int64_t)type->rank - 1 - i;
+    if (!layout || layout->kind == TN_LAYOUT_ORDER || tn_strides_are_dense(layout->values, type))
+        return NULL;
+    int64_t dense[MOST_ORDERED];
+    if (type->rank <= MOST_ORDERED) {
+        order_of_strides(layout->values, type, out);
+        const tn_layout found = {.rank = type->rank, .values = out};
+        TN_TRY(tn_layout_strides(&found, type, dense));
+        if (tn_strides_agree(dense, layout->values, type)) return NULL;
+    }
+    return TN_ERROR(UNIMPLEMENTED, "device arrays with gaps between their elements");
+}
+
 tn_status *tn_layout_check_device(const tn_layout *layout, const tn_type *type)
 {
+    int64_t order[MOST_ORDERED];
     if (!layout) return NULL;
     TN_TRY(check(layout, type));
-    if (layout->kind == TN_LAYOUT_STRIDES) {
-        if (tn_strides_are_dense(layout->values, type)) return NULL;
-    } else {
-        uint32_t i = 0;
-        while (i < type->rank && layout->values[i] == (int64_t)type->rank - 1 - i) i++;
-        if (i == type->rank) return NULL;
-    }
-    return TN_ERROR(UNIMPLEMENTED, "device layouts other than row-major");
+    return type->rank <= MOST_ORDERED
+               ? tn_layout_order(layout, type, order)
+               : TN_ERROR(UNIMPLEMENTED, "layout of an array of %" PRIu32 " dimensions",
+                          type->rank);
+}
+
+bool tn_strides_agree(const int64_t *x, const int64_t *y, const tn_type *type)
+{
+    for (uint32_t d = 0; d < type->rank; d++)
+        if (type->dims[d] == 0) return true;
+    for (uint32_t d = 0; d < type->rank; d++)
+        if (type->dims[d] != 1 && x[d] != y[d]) return false;
+    return true;
 }
 
 bool tn_strides_are_dense(const int64_t *strides, const tn_type *type)

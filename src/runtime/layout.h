@@ -11,12 +11,16 @@
 tn_status *tn_layout_strides(const tn_layout *layout, const tn_type *type,
                              int64_t *out) TN_MUST_USE;
 
-/* NULL if the layout is row-major, which is all that device memory can have; else UNIMPLEMENTED, or
- * the errors of tn_layout_strides. */
+/* The order of the dimensions, minor to major: out[rank]. NULL: row-major. UNIMPLEMENTED: strides
+ * that leave gaps, which device memory can't have; else the errors of tn_layout_strides. */
+tn_status *tn_layout_order(const tn_layout *layout, const tn_type *type, int64_t *out) TN_MUST_USE;
+/* The same without the answer. */
 tn_status *tn_layout_check_device(const tn_layout *layout, const tn_type *type) TN_MUST_USE;
 
 /* Whether strides are those of the dense row-major array; ignores dimensions of size 1. */
 bool tn_strides_are_dense(const int64_t *strides, const tn_type *type);
+/* Whether both put every element at the same place. */
+bool tn_strides_agree(const int64_t *x, const int64_t *y, const tn_type *type);
 
 /* Copies an array of the type; addresses are those of element 0, ..., 0. The arrays don't overlap.
  * INVALID_ARGUMENT: more than TN_MOST_STRIDED_DIMS dimensions that can't be merged. */

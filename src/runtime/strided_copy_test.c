@@ -123,7 +123,14 @@ static void layouts_are_checked(void **state)
     assert_ok(tn_layout_strides(&l, &type, strides));
     assert_int_equal(strides[0], 4);
     assert_int_equal(strides[1], 8);
-    assert_fails(tn_layout_check_device(&l, &type), UNIMPLEMENTED, "row-major");
+    assert_ok(tn_layout_check_device(&l, &type));
+    int64_t found[2], columns[] = {4, 8}, gaps[] = {4, 12};
+    l = (tn_layout){.kind = TN_LAYOUT_STRIDES, .rank = 2, .values = columns};
+    assert_ok(tn_layout_order(&l, &type, found));
+    assert_true(found[0] == 0 && found[1] == 1);
+    l.values = gaps;
+    assert_fails(tn_layout_order(&l, &type, found), UNIMPLEMENTED, "gaps");
+    l.kind = TN_LAYOUT_ORDER;
     l.values = twice;
     assert_fails(tn_layout_strides(&l, &type, strides), INVALID_ARGUMENT, "minor_to_major[1] = 0");
     l.values = beyond;

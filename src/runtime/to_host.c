@@ -164,13 +164,14 @@ tn_status *tn_buffer_to_host(tn_buffer *b, const tn_layout *layout, void *dst, s
     o->dst_strides = o->numbers + rank;
     o->src_strides = o->numbers + 2 * rank;
     if (rank > 0) memcpy(o->numbers, b->type.dims, rank * sizeof o->numbers[0]);
-    tn_status *s = tn_layout_strides(NULL, &o->type, o->src_strides);
+    tn_layout here;
+    tn_status *s = tn_layout_strides(tn_buffer_layout(b, &here), &o->type, o->src_strides);
     if (!s) s = tn_layout_strides(layout, &o->type, o->dst_strides);
     if (s) {
         free(o);
         return s;
     }
-    o->dense = tn_strides_are_dense(o->dst_strides, &o->type);
+    o->dense = tn_strides_agree(o->dst_strides, o->src_strides, &o->type);
     if (tn_element_is_padded(o->type.element))
         o->value_bits = (uint8_t)(0xff >> (8 - tn_element_type_bits(o->type.element)));
     return begin(o, b, done);

@@ -117,16 +117,12 @@ tn_status *tn_storage_write(tn_storage *s, size_t offset, const void *src, size_
 /* ---- From host arrays ---- */
 
 tn_status *tn_host_array_pack(tn_thread_pool *pool, const tn_host_array *array,
-                              const int64_t *strides, void *dst)
+                              const int64_t *strides, const int64_t *dst_strides, void *dst)
 {
     const tn_type *type = array->type;
-    if (tn_strides_are_dense(strides, type)) {
+    if (tn_strides_agree(strides, dst_strides, type))
         tn_parallel_memcpy(pool, dst, array->data, tn_type_bytes(type));
-    } else {
-        int64_t dense[TN_MOST_STRIDED_DIMS];
-        if (type->rank <= TN_MOST_STRIDED_DIMS) TN_TRY(tn_layout_strides(NULL, type, dense));
-        TN_TRY(tn_strided_copy(pool, type, dst, dense, array->data, strides));
-    }
+    else TN_TRY(tn_strided_copy(pool, type, dst, dst_strides, array->data, strides));
     if (tn_element_is_padded(type->element))
         tn_normalize_padding(type->element, dst, (size_t)tn_type_elements(type));
     return NULL;
@@ -144,7 +140,7 @@ typedef struct {
     const tn_host_array *array;
     tn_host_semantics semantics;
     size_t bytes;
-    const int64_t *strides;
+    const int64_t *strides, *device_strides;
     bool dense; /* as device memory wants it, bit by bit */
 } incoming;
 
@@ -172,7 +168,7 @@ static tn_status *copy_now(const incoming *in, tn_storage *storage)
     if (in->bytes == 0) return NULL;
     uint64_t start = tn_trace_begin();
     TN_TRY(tn_host_array_pack(in->memory->device->client->pool, in->array, in->strides,
-                              storage->host));
+                              in->device_strides, storage->host));
     TN_TRACE_END(start, TN_TRACE_TRANSFER, "host to device", NULL, NULL, in->bytes);
     return NULL;
 }
@@ -187,8 +183,8 @@ static tn_status *copy_later(const incoming *in, tn_storage *storage, tn_event *
         staging = tn_host_memory_alloc(in->bytes);
         if (!staging)
             return TN_ERROR(RESOURCE_EXHAUSTED, "no host memory to stage %zu bytes", in->bytes);
-        tn_status *s =
-            tn_host_array_pack(in->memory->device->client->pool, in->array, in->strides, staging);
+        tn_status *s = tn_host_array_pack(in->memory->device->client->pool, in->array, in->strides,
+                                          in->device_strides, staging);
         if (s) {
             tn_host_memory_free(staging, in->bytes);
             return s;
@@ -297,21 +293,27 @@ tn_status *tn_buffer_from_host(tn_memory *m, const tn_host_array *array,
     if (!array->data && bytes > 0)
         return TN_ERROR(INVALID_ARGUMENT, "host array of %zu bytes at NULL", bytes);
 
-    int64_t few[8], *strides = type->rank <= 8 ? few : malloc(type->rank * sizeof *strides);
+    int64_t few[16], *strides = type->rank <= 8 ? few : malloc(2 * type->rank * sizeof *strides);
     if (!strides) return TN_ERROR(RESOURCE_EXHAUSTED, "no memory for strides");
-    incoming in = {
-        .memory = m, .array = array, .semantics = semantics, .bytes = bytes, .strides = strides};
+    incoming in = {.memory = m,
+                   .array = array,
+                   .semantics = semantics,
+                   .bytes = bytes,
+                   .strides = strides,
+                   .device_strides = strides + type->rank};
     tn_storage *storage = NULL;
     tn_event *ready = NULL;
     *done = NULL;
     tn_status *s = tn_layout_strides(array->layout, type, strides);
+    if (!s) s = tn_layout_strides(device_layout, type, strides + type->rank);
     if (!s) {
-        in.dense = tn_strides_are_dense(strides, type) && !tn_element_is_padded(type->element);
+        in.dense = tn_strides_agree(strides, in.device_strides, type) &&
+                   !tn_element_is_padded(type->element);
         s = receive(&in, &storage, done, &ready);
     }
     if (strides != few) free(strides);
     if (!s) {
-        s = tn_buffer_create(m, type, storage, ready, out);
+        s = tn_buffer_create(m, type, device_layout, storage, ready, out);
     } else {
         tn_storage_release(storage);
         tn_event_release(ready);

@@ -39,9 +39,10 @@ tn_status *tn_storage_write(tn_storage *s, size_t offset, const void *src, size_
                             void *staging, size_t staging_size, tn_write_done *fn,
                             void *arg) TN_MUST_USE;
 
-/* A dense row-major copy of a host array, padding normalized; ended by tn_host_memory_free with
- * the array's bytes. */
+/* A copy of a host array with the strides of a buffer's layout, padding normalized; ended by
+ * tn_host_memory_free with the array's bytes. */
 tn_status *tn_host_array_pack(tn_thread_pool *pool, const tn_host_array *array,
-                              const int64_t *strides, void *dst) TN_MUST_USE;
+                              const int64_t *strides, const int64_t *dst_strides,
+                              void *dst) TN_MUST_USE;
 
 #endif

@@ -63,7 +63,7 @@ static tn_status *make_slot(slot *s, tn_memory *m, const tn_type *type, const tn
     tn_event *ready;
     TN_TRY(tn_event_create(&ready));
     tn_promise_add(&s->promise, m->device->client, ready);
-    return tn_buffer_create(m, type, tn_storage_retain(s->storage), tn_event_retain(ready),
+    return tn_buffer_create(m, type, layout, tn_storage_retain(s->storage), tn_event_retain(ready),
                             &s->buffer);
 }
 
@@ -249,17 +249,21 @@ tn_status *tn_transfer_manager_write(tn_transfer_manager *t, int index, const vo
 }
 
 /* Packs the array into a staging block. */
-static tn_status *pack(tn_transfer_manager *t, const tn_host_array *array, size_t bytes,
+static tn_status *pack(tn_transfer_manager *t, const tn_host_array *array, const tn_buffer *b,
                        void **staging)
 {
-    int64_t *strides = malloc((array->type->rank + 1) * sizeof *strides);
+    size_t bytes = b->bytes, rank = array->type->rank;
+    tn_layout layout;
+    int64_t *strides = malloc((2 * rank + 1) * sizeof *strides);
     *staging = tn_host_memory_alloc(bytes);
     tn_status *s = NULL;
     if (!strides || !*staging)
         s = TN_ERROR(RESOURCE_EXHAUSTED, "no host memory to stage %zu bytes", bytes);
     if (!s) s = tn_layout_strides(array->layout, array->type, strides);
+    if (!s) s = tn_layout_strides(tn_buffer_layout(b, &layout), array->type, strides + rank);
     if (!s && bytes > 0)
-        s = tn_host_array_pack(t->memory->device->client->pool, array, strides, *staging);
+        s = tn_host_array_pack(t->memory->device->client->pool, array, strides, strides + rank,
+                               *staging);
     free(strides);
     if (s) tn_host_memory_free(*staging, bytes);
     return s;
@@ -281,7 +285,7 @@ tn_status *tn_transfer_manager_write_array(tn_transfer_manager *t, int index,
     }
     size_t bytes = s->buffer->bytes;
     if (!array->data && bytes > 0) return TN_ERROR(INVALID_ARGUMENT, "host array at NULL");
-    TN_TRY(pack(t, array, bytes, &staging));
+    TN_TRY(pack(t, array, s->buffer, &staging));
     tn_status *e = open_piece(t, index, true, &p);
     if (e) {
         tn_host_memory_free(staging, bytes);
