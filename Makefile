@@ -5,6 +5,7 @@
 #   make venv           build/venv: the pinned Python packages, and python/ in development mode
 #   make demo           trains a small transformer on Tenon and on jaxlib's CPU side by side
 #   make test           all tests; the last line counts them
+#   make check-full     the whole conformance suite on the cpu and the sim plugin
 #   make cases DIR=...  StableHLO cases with known answers, through the C API (PLUGIN=... takes another plugin)
 #   make wheel          dist/tenon_pjrt-*.whl with the library inside
 #   make fuzz-values    random programs, compiled beside interpreted, until one differs (SEED=..., SECONDS=3600)
@@ -24,7 +25,7 @@ SOURCES = $(shell git ls-files '*.c' '*.h')
 export BUILD PYTHON
 MAKEFLAGS += --no-print-directory
 
-.PHONY: build venv demo test cases fuzz-values wheel sanitize tsan check-includes format-check format clean
+.PHONY: build venv demo test check-full cases fuzz-values wheel sanitize tsan check-includes format-check format clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -43,6 +44,13 @@ demo: build venv
 
 test: build venv
 	@tools/test.sh $(KINDS)
+
+# The whole conformance suite, with a report in $(BUILD)/check-*.html.
+check-full: build
+	@for name in tenon tenon_sim; do \
+	    $(BUILD)/conformance/tenon-check $(BUILD)/lib$${name}_pjrt.so --known test/conformance/tenon.txt \
+	        --html $(BUILD)/check-$$name.html --json $(BUILD)/check-$$name.json || exit; \
+	done
 
 cases: build
 	@$(BUILD)/host/tenon-cases $(PLUGIN) $(DIR)

@@ -2,6 +2,7 @@
 /* tenon - look at and use any PJRT plugin from the shell. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host/cli/cli.h"
 
@@ -9,6 +10,7 @@ static const struct {
     const char *name, *line, *help;
     tn_cli_command *run;
 } commands[] = {
+    {"check", "runs the conformance suite on a plugin", NULL, NULL},
     {"info", "what a plugin is: version, attributes, extensions, devices, memories",
      tn_cli_info_help, tn_cli_info},
     {"ops", "which ops of a program a plugin lacks, with their source lines", tn_cli_ops_help,
@@ -36,6 +38,25 @@ static int usage(FILE *to)
     return to == stdout ? 0 : 2;
 }
 
+/* A command that is a program of its own, beside this one as installed or as built. */
+static int run_program(const char *name, char **argv)
+{
+    static const char *const places[] = {"", "/../conformance"};
+    char self[4096], path[4200], program[64];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(self, '/');
+    if (slash) *slash = 0;
+    snprintf(program, sizeof program, "tenon-%s", name);
+    argv[1] = program;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%s%s/%s", self, places[i], program);
+        execv(path, argv + 1);
+    }
+    fprintf(stderr, "tenon: %s is not beside this program\n", program);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) return usage(stderr);
@@ -43,6 +64,7 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "--version")) return puts("tenon " TN_VERSION) < 0;
     for (size_t i = 0; i < COUNT; i++) {
         if (strcmp(argv[1], commands[i].name)) continue;
+        if (!commands[i].run) return run_program(argv[1], argv);
         if (argc < 3 || !strcmp(argv[2], "--help")) {
             fputs(commands[i].help, argc < 3 ? stderr : stdout);
             return argc < 3 ? 2 : 0;

@@ -39,6 +39,8 @@ tn_status *tn_pjrt_take_shape(PJRT_Buffer_Type element, const int64_t *dims, siz
                               const PJRT_Buffer_MemoryLayout *layout, tn_pjrt_shape *out)
 {
     tn_element_type e = (tn_element_type)element;
+    if (element == PJRT_Buffer_Type_S1 || element == PJRT_Buffer_Type_U1)
+        return TN_ERROR(UNIMPLEMENTED, "arrays of element type %d", (int)element);
     if ((unsigned)element >= TN_ELEMENT_TYPE_COUNT ||
         (tn_element_type_bytes(e) == 0 && e != TN_TOKEN))
         return TN_ERROR(INVALID_ARGUMENT, "there is no element type %d", (int)element);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
-#include "test/conformance/behaviour.h"
+#include "conformance/check.h"
 
 static void default_assignment(context *c)
 {
@@ -198,7 +198,7 @@ static void error_table(context *c)
     table->destroy(e);
 }
 
-const behaviour client_behaviours[] = {
+const check_row client_checks[] = {
     {74, "DefaultDeviceAssignment refuses bad counts and too little room", default_assignment},
     {75, "LookupDevice finds devices and refuses unknown ids", lookup},
     {41, "a device has its memories, and they know it", memories},
@@ -210,4 +210,4 @@ const behaviour client_behaviours[] = {
     {81, "user data of a memory: several keys, replaced and ended once each", memory_user_data},
     {82, "an error has a function table that ends it", error_table},
     {83, "a foreign topology is INVALID_ARGUMENT", foreign_topology},
-    {0, NULL, NULL}};
+    {0}};

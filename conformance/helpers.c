@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <dirent.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "test/conformance/behaviour.h"
+#include "conformance/check.h"
 
 void check_ok(context *c, const char *file, int line, tn_status *s)
 {
@@ -35,15 +37,11 @@ bool check_optional(context *c, const char *file, int line, tn_status *s)
     return ok;
 }
 
-PJRT_LoadedExecutable *load(context *c, const char *name, int replicas)
+static tn_status *compile(context *c, const void *code, size_t size, int replicas,
+                          PJRT_LoadedExecutable **out)
 {
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s.mlirbc", c->data, name);
-    void *code;
-    size_t size;
-    check_ok(c, __FILE__, __LINE__, tn_read_file(path, &code, &size));
     PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE,
-                            .code = code,
+                            .code = (char *)code,
                             .code_size = size,
                             .format = "mlir",
                             .format_size = 4};
@@ -51,10 +49,96 @@ PJRT_LoadedExecutable *load(context *c, const char *name, int replicas)
     char options[] = {3 << 3 | 2, 4, 4 << 3, (char)replicas, 5 << 3, 1};
     ARGS(Client_Compile, args, .client = c->client, .program = &program, .compile_options = options,
          .compile_options_size = sizeof options);
-    OK(Client_Compile, &args);
+    TN_TRY(TN_PLUGIN_CALL(c->plugin, PJRT_Client_Compile, &args));
+    *out = args.executable;
+    return NULL;
+}
+
+PJRT_LoadedExecutable *load(context *c, const char *name, int replicas)
+{
+    size_t size;
+    const void *data = program_data(name, &size);
+    void *code = malloc(size);
+    memcpy(code, data, size);
+    PJRT_LoadedExecutable *e;
+    check_ok(c, __FILE__, __LINE__, compile(c, code, size, replicas, &e));
     memset(code, 0xEE, size); /* only valid during the call */
     free(code);
-    return args.executable;
+    return e;
+}
+
+tn_status *try_text(context *c, const char *text, PJRT_LoadedExecutable **out)
+{
+    return compile(c, text, strlen(text), 1, out);
+}
+
+PJRT_LoadedExecutable *load_text(context *c, const char *text)
+{
+    PJRT_LoadedExecutable *e;
+    check_ok(c, __FILE__, __LINE__, try_text(c, text, &e));
+    return e;
+}
+
+PJRT_Buffer *array(context *c, const void *data, PJRT_Buffer_Type type, const int64_t *dims,
+                   size_t n)
+{
+    PJRT_Client_BufferFromHostBuffer_Args args =
+        host_buffer(c, data, type, dims, n, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall);
+    OK(Client_BufferFromHostBuffer, &args);
+    check_ok(c, __FILE__, __LINE__, await(c, args.done_with_host_buffer));
+    return args.buffer;
+}
+
+tn_array read_buffer(context *c, PJRT_Buffer *b)
+{
+    tn_array a;
+    check_ok(c, __FILE__, __LINE__, tn_host_buffer_to_array(c->host, b, &a));
+    return a;
+}
+
+void end_executable(context *c, PJRT_Executable *e)
+{
+    ARGS(Executable_Destroy, args, .executable = e);
+    OK(Executable_Destroy, &args);
+}
+
+void end_event(context *c, PJRT_Event *e)
+{
+    ARGS(Event_Destroy, args, .event = e);
+    OK(Event_Destroy, &args);
+}
+
+bool has(context *c, size_t slot)
+{
+    return tn_plugin_has(c->plugin, slot);
+}
+
+size_t resident_bytes(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    unsigned long all = 0, resident = 0;
+    if (!f || fscanf(f, "%lu %lu", &all, &resident) != 2) resident = 0;
+    if (f) fclose(f);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t count_entries(const char *folder)
+{
+    DIR *d = opendir(folder);
+    size_t n = 0;
+    while (d && readdir(d)) n++;
+    if (d) closedir(d);
+    return n;
+}
+
+size_t count_threads(void)
+{
+    return count_entries("/proc/self/task");
+}
+
+size_t count_files(void)
+{
+    return count_entries("/proc/self/fd");
 }
 
 PJRT_Executable *executable_of(context *c, PJRT_LoadedExecutable *loaded)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* behaviour.h - the rules that a PJRT plugin must keep, one check each, by number.
+/* check.h - the rules that a PJRT plugin must keep, one check each, by number.
  *
- * Numbers are those of the list in docs/behaviours.md. A check runs in a process of its own with a
- * plugin loaded and a client of two devices made, sees the plugin through the C ABI alone, and ends
- * at its first failed CHECK. */
-#ifndef TN_TEST_CONFORMANCE_BEHAVIOUR_H
-#define TN_TEST_CONFORMANCE_BEHAVIOUR_H
+ * A check runs in a process of its own with a plugin loaded and a client of two devices made (one,
+ * if the plugin has no more), sees the plugin through the C ABI alone, and ends at its first failed
+ * CHECK. Numbers are stable: reports, lists of known failures and docs/behaviours.md speak of them.
+ */
+#ifndef TN_CONFORMANCE_CHECK_H
+#define TN_CONFORMANCE_CHECK_H
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,15 +21,29 @@ typedef struct {
     PJRT_Client *client;
     PJRT_Device *device, *second;
     PJRT_Memory *memory; /* default memory of device */
-    const char *data;    /* folder of the programs */
-    bool is_sim;         /* the plugin is Tenon's simulated accelerator */
+    int variant;         /* which of the row's variants runs */
+    const void *row;     /* the check_row */
 } context;
 
-typedef struct {
+typedef struct check_row {
     int number;
     const char *rule;
     void (*run)(context *c);
-} behaviour;
+    /* A row that says the same of many things (types, minors) has variants, each a check of its
+     * own. */
+    const char *(*variant)(const struct check_row *row, int i); /* its name; NULL: no more */
+    const void *arg;
+    bool bare; /* makes plugin and client itself */
+} check_row;
+
+typedef struct {
+    const char *name, *title;
+    const check_row *rows; /* ends with a NULL run */
+} chapter;
+extern const chapter chapters[];
+extern const size_t n_chapters;
+/* Who depends on the rule, in a sentence; "" if nothing is known. */
+const char *who_needs(int number);
 
 /* Ends the check: failed, or skipped with a reason. */
 _Noreturn void fail(const char *file, int line, const char *fmt, ...) TN_PRINTF(3, 4);
@@ -64,7 +79,38 @@ void check_fails(context *c, const char *file, int line, tn_code code, tn_status
 void check_error(const char *file, int line, tn_status *s, tn_code code, const char *text);
 bool check_optional(context *c, const char *file, int line, tn_status *s);
 
+/* Something measured, for the report. The check passes. */
+void measured(const char *fmt, ...) TN_PRINTF(1, 2);
+
+/* --- how the child is set up --- */
+extern const char *plugin_path;                    /* the plugin, or the layers in front of it */
+extern const char *real_plugin_path, *layers_path; /* layers_path NULL: there are none */
+extern const char *client_options[16];
+extern size_t n_client_options;
+void set_up(context *c);
+/* Puts the layers in front of the plugin that set_up opens: TENON_LAYERS, and one more variable. */
+void set_layers(const char *layers, const char *variable, const char *value);
+
 /* --- what many checks need --- */
+
+/* The bytes of a program that comes with the suite. */
+const void *program_data(const char *name, size_t *size);
+/* Compiles MLIR text. */
+PJRT_LoadedExecutable *load_text(context *c, const char *text);
+tn_status *try_text(context *c, const char *text, PJRT_LoadedExecutable **out);
+/* A dense array of any type on the first device. */
+PJRT_Buffer *array(context *c, const void *data, PJRT_Buffer_Type type, const int64_t *dims,
+                   size_t n);
+/* A buffer's content in host form, dense; freed by the caller. */
+tn_array read_buffer(context *c, PJRT_Buffer *b);
+void end_executable(context *c, PJRT_Executable *e);
+void end_event(context *c, PJRT_Event *e);
+bool has(context *c, size_t slot);
+#define HAS(name) has(c, offsetof(PJRT_Api, PJRT_##name))
+/* Bytes of this process in memory; its threads; its open files. */
+size_t resident_bytes(void);
+size_t count_threads(void);
+size_t count_files(void);
 
 PJRT_LoadedExecutable *load(context *c, const char *program, int replicas);
 PJRT_Executable *executable_of(context *c, PJRT_LoadedExecutable *loaded);
@@ -90,9 +136,5 @@ PJRT_Client_BufferFromHostBuffer_Args host_buffer(context *c, const void *data,
 PJRT_Memory *memory_of_kind(context *c, PJRT_Device *device,
                             const char *kind); /* NULL if there is none */
 double seconds(void);
-
-/* The chapters; each list ends with a NULL run. */
-extern const behaviour handshake_behaviours[], event_behaviours[], buffer_behaviours[],
-    compile_behaviours[], execute_behaviours[], client_behaviours[];
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "test/conformance/behaviour.h"
+#include "conformance/check.h"
 
 typedef struct {
     context *c;
@@ -167,7 +167,7 @@ static void callback_without_locks(context *c)
     destroy(c, e);
 }
 
-const behaviour event_behaviours[] = {
+const check_row event_checks[] = {
     {16, "an event destroyed right after OnReady still calls back, once",
      destroyed_event_still_fires},
     {17, "OnReady on a finished event calls back once", callback_on_finished_event},
@@ -176,4 +176,4 @@ const behaviour event_behaviours[] = {
     {20, "destroying a NULL event is fine", destroy_null},
     {21, "Event_Set sets once and copies its message", set_once},
     {22, "callbacks come outside of the plugin's locks", callback_without_locks},
-    {0, NULL, NULL}};
+    {0}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test/conformance/behaviour.h"
+#include "conformance/check.h"
 
 static void outputs_belong_to_caller(context *c)
 {
@@ -227,7 +227,7 @@ static void empty_arrays(context *c)
     expect_floats(c, out, 0, 1, 2, 3);
 }
 
-const behaviour execute_behaviours[] = {
+const check_row execute_checks[] = {
     {61, "outputs belong to the caller and outlive the executable and each other",
      outputs_belong_to_caller},
     {62, "Execute returns before the work is done, and outputs are usable at once", returns_early},
@@ -244,4 +244,4 @@ const behaviour execute_behaviours[] = {
     {70, "the execute context may be destroyed right after Execute", context_destroyed},
     {73, "a deleted executable says so and does not run", executable_deleted},
     {61, "empty arrays and programs without arguments run", empty_arrays},
-    {0, NULL, NULL}};
+    {0}};

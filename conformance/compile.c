@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "test/conformance/behaviour.h"
+#include "conformance/check.h"
 
 static tn_status *compile_bytes(context *c, const void *code, size_t size, const char *format,
                                 const char *options, size_t options_size)
@@ -18,12 +18,11 @@ static tn_status *compile_bytes(context *c, const void *code, size_t size, const
     return s;
 }
 
-static void *program_bytes(context *c, const char *name, size_t *size)
+static char *program_bytes(context *c, const char *name, size_t *size)
 {
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s.mlirbc", c->data, name);
-    void *data;
-    check_ok(c, __FILE__, __LINE__, tn_read_file(path, &data, size));
+    const void *from = program_data(name, size);
+    char *data = malloc(*size);
+    memcpy(data, from, *size);
     return data;
 }
 
@@ -221,7 +220,7 @@ static void loaded_twice(context *c)
     run_add(c, loaded[1]);
 }
 
-const behaviour compile_behaviours[] = {
+const check_row compile_checks[] = {
     {46, "unknown formats, bad options and truncated programs are errors", bad_programs},
     {48, "a compile error names its cause and has the fitting code", compile_errors},
     {49, "GetExecutable gives an executable that outlives the loaded one", executable_outlives},
@@ -235,4 +234,4 @@ const behaviour compile_behaviours[] = {
     {58, "garbage does not deserialize", garbage_serialized},
     {59, "memory statistics and cost analysis are right or UNIMPLEMENTED", statistics},
     {60, "one executable loads twice, independently", loaded_twice},
-    {0, NULL, NULL}};
+    {0}};
