@@ -10,8 +10,30 @@
 
 static const int64_t four[] = {4};
 
+/* Memory that a plugin would like to keep: large and aligned. It must not, if it has to copy. */
+static void large_source(context *c, PJRT_HostBufferSemantics semantics)
+{
+    enum { N = 1 << 16 };
+    static float data[N] __attribute__((aligned(64)));
+    for (int i = 0; i < N; i++) data[i] = (float)i;
+    int64_t dims[] = {N};
+    PJRT_Client_BufferFromHostBuffer_Args args =
+        host_buffer(c, data, PJRT_Buffer_Type_F32, dims, 1, semantics);
+    OK(Client_BufferFromHostBuffer, &args);
+    if (semantics == UNTIL) check_ok(c, __FILE__, __LINE__, await(c, args.done_with_host_buffer));
+    memset(data, 0xFF, sizeof data);
+    tn_array got;
+    check_ok(c, __FILE__, __LINE__, tn_host_buffer_to_array(c->host, args.buffer, &got));
+    for (int i = 0; i < N; i++)
+        if (((float *)got.data)[i] != (float)i)
+            fail(__FILE__, __LINE__, "element %d of %d changed with the source", i, N);
+    tn_array_free(&got);
+    if (semantics != UNTIL) check_ok(c, __FILE__, __LINE__, await(c, args.done_with_host_buffer));
+}
+
 static void source_reused_after_call(context *c)
 {
+    large_source(c, DURING);
     float data[] = {1, 2, 3, 4};
     PJRT_Client_BufferFromHostBuffer_Args args =
         host_buffer(c, data, PJRT_Buffer_Type_F32, four, 1, DURING);
@@ -23,6 +45,7 @@ static void source_reused_after_call(context *c)
 
 static void source_reused_after_event(context *c)
 {
+    large_source(c, UNTIL);
     float data[] = {1, 2, 3, 4};
     PJRT_Client_BufferFromHostBuffer_Args args =
         host_buffer(c, data, PJRT_Buffer_Type_F32, four, 1, UNTIL);

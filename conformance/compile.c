@@ -204,10 +204,30 @@ static void statistics(context *c)
         CHECK(cost.num_properties == 0 || cost.properties);
 }
 
+/* An executable that was compiled for no client, where the plugin can; else one of a loaded one. */
+static PJRT_Executable *unloaded(context *c)
+{
+    ARGS(Client_TopologyDescription, get, .client = c->client);
+    if (!OPTIONAL(Client_TopologyDescription, &get)) return executable_of(c, load(c, "add", 1));
+    size_t size;
+    char *code = program_bytes(c, "add", &size);
+    const char options[] = {3 << 3 | 2, 4, 4 << 3, 1, 5 << 3, 1};
+    PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE,
+                            .code = code,
+                            .code_size = size,
+                            .format = "mlir",
+                            .format_size = 4};
+    ARGS(Compile, args, .topology = get.topology, .program = &program, .compile_options = options,
+         .compile_options_size = sizeof options, .client = c->client);
+    if (!OPTIONAL(Compile, &args)) return executable_of(c, load(c, "add", 1));
+    free(code);
+    return args.executable;
+}
+
 static void loaded_twice(context *c)
 {
     if (!tn_plugin_has(c->plugin, offsetof(PJRT_Api, PJRT_Client_Load))) skip("older than 0.95");
-    PJRT_Executable *e = executable_of(c, load(c, "add", 1));
+    PJRT_Executable *e = unloaded(c);
     PJRT_LoadedExecutable *loaded[2];
     for (int i = 0; i < 2; i++) {
         ARGS(Client_Load, args, .client = c->client, .executable = e);

@@ -278,9 +278,16 @@ static void raw_future(context *c)
 static void alias(context *c)
 {
     if (!HAS(Client_CreateAliasBuffer)) skip("older than 0.77");
-    int64_t dims[] = {4};
+    int64_t dims[] = {4}, order[] = {0};
+    PJRT_Buffer_MemoryLayout layout = {.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
+                                       .type = PJRT_Buffer_MemoryLayout_Type_Tiled};
+    layout.tiled =
+        (PJRT_Buffer_MemoryLayout_Tiled){.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE,
+                                         .minor_to_major = order,
+                                         .minor_to_major_size = 1};
     ARGS(Client_CreateAliasBuffer, make, .client = c->client, .memory = c->memory,
-         .shape_dims = dims, .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32);
+         .shape_dims = dims, .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32,
+         .shape_layout = &layout);
     if (!OPTIONAL(Client_CreateAliasBuffer, &make)) skip("not implemented");
     PJRT_Buffer *b = floats(c, c->device, 1, 2, 3, 4);
     ARGS(Client_FulfillAliasBuffer, fulfil, .client = c->client, .buffer = b,

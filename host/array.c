@@ -36,6 +36,8 @@ static const struct {
                 [PJRT_Buffer_Type_F8E3M4] = {"f8E3M4", 1},
                 [PJRT_Buffer_Type_F8E8M0FNU] = {"f8E8M0FNU", 1},
                 [PJRT_Buffer_Type_F4E2M1FN] = {"f4E2M1FN", 1},
+                [PJRT_Buffer_Type_S1] = {"si1", 1},
+                [PJRT_Buffer_Type_U1] = {"ui1", 1},
                 [PJRT_Buffer_Type_F6E2M3FN] = {"f6E2M3FN", 1},
                 [PJRT_Buffer_Type_F6E3M2FN] = {"f6E3M2FN", 1}};
 
