@@ -32,7 +32,7 @@ def check(fault, *args):
 
 
 passed = failed = 0
-known = {"176"}  # fails on the plugin that is wrapped
+known = set()  # what fails on the plugin that is wrapped, too
 nothing, text = check("", "--short")
 if set(nothing) <= known and "passed" in text:
     passed += 1
