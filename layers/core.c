@@ -14,7 +14,7 @@
 #define MAX_LAYERS 8
 
 static const tn_layer *const known[] = {&tn_layer_trace, &tn_layer_validate, &tn_layer_fault,
-                                        &tn_layer_skew};
+                                        &tn_layer_skew, &tn_layer_record};
 static const tn_layer *chain[MAX_LAYERS];
 static int n_layers;
 static PJRT_Error *(*real[TN_CALL_COUNT])(void *);
@@ -264,7 +264,7 @@ static bool choose_layers(void)
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
             if (strlen(known[i]->name) == n && !strncmp(known[i]->name, at, n)) found = known[i];
         if (n && !found)
-            return complain("TENON_LAYERS may name trace, validate, fault and skew, not",
+            return complain("TENON_LAYERS may name trace, validate, fault, skew and record, not",
                             at);
         for (int i = 0; i < n_layers; i++)
             if (found && chain[i] == found)

@@ -27,7 +27,8 @@ typedef struct {
     void (*close)(void); /* at the end of the process; or NULL */
 } tn_layer;
 
-extern const tn_layer tn_layer_trace, tn_layer_validate, tn_layer_fault, tn_layer_skew;
+extern const tn_layer tn_layer_trace, tn_layer_validate, tn_layer_fault, tn_layer_skew,
+    tn_layer_record;
 
 /* Goes on to the next layer, or the plugin. Error_Destroy and Error_Message give NULL. */
 PJRT_Error *tn_call_next(const tn_call *c);

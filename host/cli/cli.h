@@ -17,8 +17,8 @@ bool tn_cli_take_option(tn_cli_client *c, int argc, char **argv, int *i);
 /* A subcommand prints to stdout and returns its exit code; an error that it could not handle goes
  * to *error. */
 typedef int tn_cli_command(int argc, char **argv, tn_status **error);
-tn_cli_command tn_cli_info, tn_cli_ops, tn_cli_run;
+tn_cli_command tn_cli_info, tn_cli_ops, tn_cli_replay, tn_cli_run;
 
-extern const char tn_cli_info_help[], tn_cli_ops_help[], tn_cli_run_help[];
+extern const char tn_cli_info_help[], tn_cli_ops_help[], tn_cli_replay_help[], tn_cli_run_help[];
 
 #endif

@@ -15,6 +15,8 @@ static const struct {
      tn_cli_info_help, tn_cli_info},
     {"ops", "which ops of a program a plugin lacks, with their source lines", tn_cli_ops_help,
      tn_cli_ops},
+    {"replay", "runs a recorded session on a plugin, compares, cuts it down", tn_cli_replay_help,
+     tn_cli_replay},
     {"run", "compiles a program on a plugin and runs it on npy files", tn_cli_run_help, tn_cli_run},
 };
 
