@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "layers/print.h"
+#include "tenon/program.h"
 
 enum { CALL_RECORD, READY_RECORD, CHUNK = 1 << 18, MOST_ARGS = 512 };
 
@@ -219,6 +220,11 @@ static void dump_program(const tn_call *c, uint64_t number)
     bool bytecode = p->code_size >= 4 && !memcmp(p->code, "ML\xefR", 4);
     bool mlir = p->format_size == 4 && !memcmp(p->format, "mlir", 4);
     write_file(bytecode ? "mlirbc" : mlir ? "mlir" : "pb", number, p->code, p->code_size);
+    char *text;
+    tn_status *s = mlir ? tn_program_text(p->code, p->code_size, &text) : TN_ERROR(UNKNOWN, "-");
+    if (!s && bytecode) write_file("mlir", number, text, strlen(text));
+    if (!s) free(text);
+    tn_status_free(s);
     tn_out o = {0};
     tn_print_options(&o, options, n_options);
     write_file("options.txt", number, o.at ? o.at : "", o.n);

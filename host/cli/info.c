@@ -4,13 +4,13 @@
 
 #include "host/cli/cli.h"
 
-const char tn_cli_info_help[] = "usage: tenon info PLUGIN [--option name=value ...]\n"
+const char tn_cli_info_help[] = "usage: tenon info PLUGIN [--json] [--option name=value ...]\n"
                                 "Prints the plugin's API version, attributes, extensions and "
                                 "missing slots, and the client's devices and memories.\n"
                                 "The options are given to PJRT_Client_Create. A plugin whose "
                                 "client can't be made still gets its first part.\n";
 
-static const char *extension_name(PJRT_Extension_Type type)
+const char *tn_cli_extension_name(PJRT_Extension_Type type)
 {
     static const char *const names[] = {"Gpu_Custom_Call",
                                         "Profiler",
@@ -91,7 +91,7 @@ static tn_status *print_plugin(tn_plugin *p)
     print_slots(p);
     printf("extensions:");
     for (const PJRT_Extension_Base *e = api->extension_start; e; e = e->next)
-        printf(" %s(%d, %zu bytes)", extension_name(e->type), (int)e->type, e->struct_size);
+        printf(" %s(%d, %zu bytes)", tn_cli_extension_name(e->type), (int)e->type, e->struct_size);
     puts(api->extension_start ? "" : " none");
     PJRT_Plugin_Attributes_Args args = {.struct_size = PJRT_Plugin_Attributes_Args_STRUCT_SIZE};
     TN_TRY(TN_PLUGIN_CALL(p, PJRT_Plugin_Attributes, &args));
@@ -160,8 +160,13 @@ static tn_status *print_client(tn_plugin *p, tn_host_client *c)
 int tn_cli_info(int argc, char **argv, tn_status **error)
 {
     tn_cli_client options = {0};
+    bool json = false;
     for (int i = 1; i < argc; i++) {
         if (tn_cli_take_option(&options, argc, argv, &i)) continue;
+        if (!strcmp(argv[i], "--json")) {
+            json = true;
+            continue;
+        }
         *error =
             TN_ERROR(INVALID_ARGUMENT, "'%s' is not understood; see tenon info --help", argv[i]);
         return 2;
@@ -169,6 +174,11 @@ int tn_cli_info(int argc, char **argv, tn_status **error)
     tn_plugin *p = NULL;
     tn_host_client *c = NULL;
     *error = tn_plugin_open(argv[0], &p);
+    if (!*error && json) {
+        *error = tn_cli_info_json(p, &options);
+        tn_plugin_close(p);
+        return 0;
+    }
     if (!*error) *error = print_plugin(p);
     if (!*error) *error = tn_host_client_create(p, options.options, options.n_options, &c);
     if (!*error) *error = print_client(p, c);

@@ -10,13 +10,16 @@ static const struct {
     const char *name, *line, *help;
     tn_cli_command *run;
 } commands[] = {
+    {"bench", "times what a program costs on a plugin", tn_cli_bench_help, tn_cli_bench},
     {"check", "runs the conformance suite on a plugin", NULL, NULL},
+    {"diff", "runs one program on two plugins and compares", tn_cli_diff_help, tn_cli_diff},
     {"info", "what a plugin is: version, attributes, extensions, devices, memories",
      tn_cli_info_help, tn_cli_info},
     {"ops", "which ops of a program a plugin lacks, with their source lines", tn_cli_ops_help,
      tn_cli_ops},
     {"replay", "runs a recorded session on a plugin, compares, cuts it down", tn_cli_replay_help,
      tn_cli_replay},
+    {"text", "prints a program as MLIR text", tn_cli_text_help, tn_cli_text},
     {"run", "compiles a program on a plugin and runs it on npy files", tn_cli_run_help, tn_cli_run},
 };
 

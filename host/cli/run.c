@@ -45,19 +45,6 @@ static tn_status *parse(int argc, char **argv, arguments *a)
     return a->module ? NULL : TN_ERROR(INVALID_ARGUMENT, "which MODULE? see tenon run --help");
 }
 
-static tn_status *read_input(const char *text, tn_array *out)
-{
-    PJRT_Buffer_Type as = PJRT_Buffer_Type_INVALID;
-    const char *colon = strchr(text, ':');
-    char name[32];
-    if (colon && (size_t)(colon - text) < sizeof name) {
-        snprintf(name, sizeof name, "%.*s", (int)(colon - text), text);
-        as = tn_element_from_name(name);
-        if (as != PJRT_Buffer_Type_INVALID) text = colon + 1;
-    }
-    return tn_npy_read(text, as, out);
-}
-
 static void print_array(size_t i, const tn_array *a)
 {
     printf("output %zu: %s[", i, tn_element_name(a->type));
@@ -138,11 +125,11 @@ static tn_status *compile(tn_host_client *c, const char *path, tn_host_executabl
 
 static tn_status *run(tn_host_client *c, const arguments *a)
 {
-    tn_array *in = calloc(a->n_inputs + 1, sizeof *in), *out = NULL;
+    tn_array *in = NULL, *out = NULL;
     tn_host_executable *p = NULL;
-    size_t n_out = 0;
-    tn_status *s = in ? NULL : TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
-    for (size_t i = 0; i < a->n_inputs && !s; i++) s = read_input(a->inputs[i], &in[i]);
+    size_t n_in = 0, n_out = 0;
+    tn_status *s = NULL;
+    if (a->n_inputs) s = tn_cli_inputs(a->inputs, a->n_inputs, NULL, 0, 0, &in, &n_in);
     if (!s) s = compile(c, a->module, &p);
     if (!s) {
         n_out = tn_host_executable_output_count(p);
@@ -150,9 +137,8 @@ static tn_status *run(tn_host_client *c, const arguments *a)
         s = out ? run_often(p, a, in, out) : TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
     }
     if (!s) s = deliver(a, out, n_out);
-    for (size_t i = 0; i < a->n_inputs && in; i++) tn_array_free(&in[i]);
+    tn_cli_free_inputs(in, n_in);
     for (size_t i = 0; i < n_out && out; i++) tn_array_free(&out[i]);
-    free(in);
     free(out);
     tn_host_executable_free(p);
     return s;

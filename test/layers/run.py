@@ -65,7 +65,9 @@ def test_trace():
         dumped = {p.name.split(".", 1)[1]: p for p in Path(f"{work}/dump").iterdir()}
         program = dumped["mlirbc"].read_bytes()
         options = dumped["options.txt"].read_text()
+        as_text = dumped["mlir"].read_text()
     check("a program is dumped as it came", program == Path(DATA, "donate.mlirbc").read_bytes())
+    check("and as text", "func.func public @main" in as_text or "func.func @main" in as_text, as_text)
     check("compile options are dumped as text", "executable_build_options {\n  device_ordinal: -1\n  num_replicas: 1" in options, options)
     check("a call stands with its arguments and its results",
           re.search(r"t1 +#\d+ Client_BufferFromHostBuffer\(client=0x\w+, data=0x\w+, type=f32, dims=\[4\], .*\) -> "
