@@ -96,11 +96,15 @@ sim()
 cases()
 {
     local name
+    step cases support-matrix log 300 "$PYTHON" tools/support_matrix.py --check docs/support-matrix.md \
+        "$BUILD/host/tenon" "$BUILD/libtenon_pjrt.so"
     if [ ! -x "$BUILD/host/tenon-cases" ]; then
         skip cases all "no $BUILD/host/tenon-cases"
     elif [ ! -d "$SHARED/stablehlo" ]; then
         skip cases all "no $SHARED/stablehlo"
     else
+        step cases text log 1500 "$PYTHON" tools/cases.py test/stablehlo/text-fails.txt \
+            "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$SHARED/stablehlo" --text
         for name in tenon tenon_sim; do
             step cases $name log 1500 "$PYTHON" tools/cases.py test/stablehlo/fails.txt \
                 "$BUILD/host/tenon-cases" "$BUILD/lib${name}_pjrt.so" "$SHARED/stablehlo"

@@ -18,10 +18,11 @@ bool tn_cli_take_option(tn_cli_client *c, int argc, char **argv, int *i);
  * to *error. */
 typedef int tn_cli_command(int argc, char **argv, tn_status **error);
 tn_cli_command tn_cli_bench, tn_cli_diff, tn_cli_text, tn_cli_info, tn_cli_ops, tn_cli_replay,
-    tn_cli_run;
+    tn_cli_run, tn_cli_try;
 
 extern const char tn_cli_bench_help[], tn_cli_diff_help[], tn_cli_text_help[];
 extern const char tn_cli_info_help[], tn_cli_ops_help[], tn_cli_replay_help[], tn_cli_run_help[];
+extern const char tn_cli_try_help[];
 
 /* "Layouts"; unknown: "?" */
 const char *tn_cli_extension_name(PJRT_Extension_Type type);

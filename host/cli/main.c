@@ -21,6 +21,7 @@ static const struct {
      tn_cli_replay},
     {"text", "prints a program as MLIR text", tn_cli_text_help, tn_cli_text},
     {"run", "compiles a program on a plugin and runs it on npy files", tn_cli_run_help, tn_cli_run},
+    {"try", "which programs of a file a plugin compiles and runs", tn_cli_try_help, tn_cli_try},
 };
 
 #define COUNT (sizeof commands / sizeof *commands)

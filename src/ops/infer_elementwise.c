@@ -125,6 +125,7 @@ SAME(same_integer, INTEGER)
 SAME(same_float, FLOAT)
 SAME(same_inexact, FLOAT | COMPLEX)
 SAME(same_number, INTEGER | FLOAT | COMPLEX)
+SAME(same_real, INTEGER | FLOAT) /* complex remainders: to be defined, says the specification */
 // clang-format on
 
 /* The real type of complex operands, the operand's own otherwise. */

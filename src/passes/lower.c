@@ -7,6 +7,7 @@
  *          %1 = broadcast %0                         %1 = broadcast_in_dim %0
  *          %1 = dynamic_reshape %0, %shape           %1 = reshape %0 (the result's type is static)
  *          %1 = all_reduce %0 (one device)           use %0
+ *          %1 = batch_norm_... (quantized)           dequantized, batch_norm_..., quantized
  *          %f = async_start { %1 = ... }  async_done %f      %1 = ...
  * Source:  StableHLO spec and its compatibility notes on deprecated ops; a group of one device is
  * its own sum. */
@@ -91,6 +92,43 @@ static void lower_cross_replica_sum(tn_module *m, tn_op *op, bool *changed)
     tn_op_append(r, sum);
     tn_op_append(r, ret);
     replace_by_op(op, by, changed);
+}
+
+/* --- quantized operands of what is computed in floats --- */
+
+static const tn_type *expressed(tn_module *m, const tn_type *t)
+{
+    if (!t->quantization) return t;
+    return tn_type_tensor(m->arena, t->quantization->expressed, t->rank, t->dims);
+}
+
+static void lower_quantized(tn_module *m, tn_op *op, bool *changed)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < op->n_operands; i++) any = any || op->operands[i]->type->quantization;
+    if (!any) return;
+    tn_op *by = tn_op_new(m, op->kind, op->n_operands, op->n_results, 0);
+    by->location = op->location;
+    memcpy(by->attrs, op->attrs, op->n_attrs * sizeof *op->attrs);
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        tn_value *v = op->operands[i];
+        by->operands[i] = v;
+        if (v->type->quantization)
+            by->operands[i] =
+                &tn_rewrite_op(m, op, TN_OP_uniform_dequantize, expressed(m, v->type), 1, &v)
+                     ->results[0];
+    }
+    tn_op_insert_before(op, by);
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        const tn_type *t = op->results[i].type;
+        tn_value *v = &by->results[i];
+        v->type = expressed(m, t);
+        if (t->quantization)
+            v = &tn_rewrite_op(m, op, TN_OP_uniform_quantize, t, 1, &v)->results[0];
+        tn_value_replace(&op->results[i], v);
+    }
+    tn_op_remove(op);
+    *changed = true;
 }
 
 /* Without a pair that sends to device 0 its result is zero. */
@@ -190,6 +228,11 @@ static tn_status *lower_op(tn_module *m, tn_op *op, bool *changed)
     case TN_OP_dynamic_reshape:
         lower_dynamic(m, op, TN_OP_reshape, 1, TN_ATTR_NONE, changed);
         break;
+    case TN_OP_batch_norm_grad:
+    case TN_OP_batch_norm_inference:
+    case TN_OP_batch_norm_training:
+    case TN_OP_cholesky:
+    case TN_OP_triangular_solve: lower_quantized(m, op, changed); break;
     case TN_OP_cross_replica_sum: lower_cross_replica_sum(m, op, changed); break;
     case TN_OP_async_done: lower_async_done(op, changed); break;
     case TN_OP_async_start: lower_async_start(op, changed); break;
