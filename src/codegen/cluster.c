@@ -85,6 +85,7 @@ void tn_cluster_begin(const tn_function *f, bool fuse, tn_jit *jit, tn_arena *a,
                       tn_cluster_context *out)
 {
     *out = (tn_cluster_context){.arena = a, .fuse = fuse, .jit = jit};
+    out->n_values = f->module->n_values;
     out->flags = TN_NEW_ARRAY(a, uint8_t, f->module->n_values);
     out->slots = TN_NEW_ARRAY(a, uint32_t, f->module->n_values);
     out->last_use = TN_NEW_ARRAY(a, uint32_t, f->module->n_values);

@@ -23,7 +23,10 @@ typedef struct tn_cluster_context {
     tn_jit *jit;                       /* or NULL */
     uint8_t *flags;                    /* [n_values]: private */
     uint32_t *slots, *last_use, *held; /* [n_values]: private */
-    uint32_t n_groups;
+    uint32_t n_groups, n_values;
+    /* [n_values] of native.c */
+    void *natives, *native_elements;
+    uint32_t *native_uses, *native_touched;
 } tn_cluster_context;
 
 /* Prepares for the regions of `f`, whose module is numbered. Uses the marks of its ops. Tile

@@ -66,6 +66,8 @@ tn_status *tn_jit_finish(tn_jit *j, tn_jit_memory *out)
         tn_jit_code *c = j->known[i].code;
         if (c) c->entry = (tn_jit_fn *)((uintptr_t)m + (uintptr_t)c->entry);
     }
+    for (tn_jit_flow_code *f = j->flows; f; f = f->next)
+        f->code.entry = (tn_jit_fn *)((uintptr_t)m + (uintptr_t)f->code.entry);
     return NULL;
 }
 

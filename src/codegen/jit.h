@@ -26,6 +26,14 @@ typedef enum {
     TN_JIT_LOAD,  /* from port `aux`, as type `imm` */
     TN_JIT_SPLAT, /* the first element of port `aux`, as type `imm` */
     TN_JIT_STORE, /* a to port `aux`, as type `imm` */
+    /* on single elements alone: see jit_flow.h */
+    TN_JIT_LOAD_AT,
+    TN_JIT_STORE_AT,
+    TN_JIT_EXIT_UNLESS,
+    TN_JIT_SDIV,
+    TN_JIT_SREM,
+    TN_JIT_UDIV,
+    TN_JIT_UREM,
     /* two operands, of which the second may be in memory */
     TN_JIT_FADD,
     TN_JIT_FSUB,

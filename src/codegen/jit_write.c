@@ -20,7 +20,8 @@ static unsigned length_of(const tn_writer *w, unsigned bytes)
 static bool makes_mask(const tn_jit_piece *p, tn_jv v)
 {
     const tn_jit_instruction *i = &p->list[v];
-    if ((i->op == TN_JIT_LOAD || i->op == TN_JIT_SPLAT) && i->imm == TN_I1) return true;
+    bool loads = i->op == TN_JIT_LOAD || i->op == TN_JIT_SPLAT || i->op == TN_JIT_LOAD_AT;
+    if (loads && i->imm == TN_I1) return true;
     return i->op >= TN_JIT_FCMP && i->op <= TN_JIT_MASK_NOT;
 }
 
@@ -207,10 +208,11 @@ static unsigned log2_of(unsigned bytes)
     return (unsigned)__builtin_ctz(bytes);
 }
 
-tn_x86_operand tn_writer_port(tn_writer *w, uint32_t port, unsigned bytes, bool indexed)
+tn_x86_operand tn_writer_port(tn_writer *w, uint64_t aux, unsigned bytes, bool indexed)
 {
-    tn_x86_operand o = w->at(w, port);
-    if (!indexed || o.place != AT_BASE) return o;
+    tn_x86_operand o = w->at(w, (uint32_t)aux & 0xfffff);
+    if (w->flow) o.disp += (int32_t)((aux >> 20) * bytes);
+    if (!indexed || w->flow) return o;
     o.place = AT_INDEX;
     o.scale = (uint8_t)log2_of(bytes);
     return o;
@@ -248,7 +250,7 @@ static void load(tn_writer *w, const tn_jit_instruction *i, unsigned r, bool k)
     tn_element_type e = (tn_element_type)i->imm;
     unsigned bytes = (unsigned)tn_element_type_bytes(e), length = length_of(w, i->bytes);
     bool splat = i->op == TN_JIT_SPLAT;
-    tn_x86_operand at = tn_writer_port(w, (uint32_t)i->aux, bytes, !splat);
+    tn_x86_operand at = tn_writer_port(w, i->aux, bytes, !splat);
     if (splat && bytes >= 4 && w->lanes > 1) {
         spread(w, bytes, length, r, at);
         return;
@@ -343,7 +345,7 @@ static void store(tn_writer *w, const tn_jit_instruction *i)
     bool k = is_k(w, v);
     unsigned r = in_register(w, v), length = length_of(w, 4), t = w->temp;
     unsigned bytes = (unsigned)tn_element_type_bytes(e);
-    tn_x86_operand at = tn_writer_port(w, (uint32_t)i->aux, bytes, true);
+    tn_x86_operand at = tn_writer_port(w, i->aux, bytes, true);
     if (w->lanes == 1) {
         store_one(w, e, r, k, at);
         return;
@@ -534,6 +536,44 @@ static void write_plain(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
     else vector(w, code, wide, length, imm, d, a, last);
 }
 
+/* --- single elements --- */
+
+static void to_general(tn_writer *w, unsigned to, unsigned from)
+{
+    vector(w, CODE(1, 1, 0x7e), 0, 0, -1, from, 0, REG(to)); /* vmovd */
+}
+
+static tn_x86_operand element_at(tn_writer *w, const tn_jit_instruction *i, tn_jv index)
+{
+    to_general(w, RCX, in_register(w, index));
+    tn_x86_operand at = w->at(w, (uint32_t)i->aux);
+    at.place = AT_INDEX;
+    at.scale = (uint8_t)log2_of((unsigned)tn_element_type_bytes((tn_element_type)i->imm));
+    return at;
+}
+
+static void write_division(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    to_general(w, RAX, in_register(w, i->in[0]));
+    to_general(w, RBX, in_register(w, i->in[1]));
+    bool sint = i->op == TN_JIT_SDIV || i->op == TN_JIT_SREM;
+    bool rem = i->op == TN_JIT_SREM || i->op == TN_JIT_UREM;
+    if (sint) tn_x86_bytes(&w->x, "\x99\xf7\xfb", 3); /* cdq; idiv ebx */
+    else tn_x86_bytes(&w->x, "\x31\xd2\xf7\xf3", 4);  /* xor edx, edx; div ebx */
+    release(w, i);
+    vector(w, CODE(1, 1, 0x6e), 0, 0, -1, result(w, v), 0, REG(rem ? RDX : RAX));
+}
+
+static void write_exit(tn_writer *w, const tn_jit_instruction *i)
+{
+    unsigned m = in_register(w, i->in[0]);
+    if (w->x.avx512) vex(w, CODE(1, 0, 0x93), 0, 0, -1, RBX, 0, REG(m));
+    else to_general(w, RBX, m);
+    tn_x86_bytes(&w->x, "\xf6\xc3\x01", 3); /* test bl, 1 */
+    w->exit_to(w, (uint32_t)i->aux);
+    release(w, i);
+}
+
 static void write_instruction(tn_writer *w, tn_jv v)
 {
     const tn_jit_instruction *i = &w->p->list[v];
@@ -545,6 +585,24 @@ static void write_instruction(tn_writer *w, tn_jv v)
         store(w, i);
         release(w, i);
         return;
+    case TN_JIT_LOAD_AT: {
+        tn_x86_operand at = element_at(w, i, i->in[0]);
+        release(w, i);
+        load_one(w, (tn_element_type)i->imm, result(w, v), is_k(w, v), at);
+        return;
+    }
+    case TN_JIT_STORE_AT: {
+        unsigned r = in_register(w, i->in[0]);
+        tn_x86_operand at = element_at(w, i, i->in[1]);
+        store_one(w, (tn_element_type)i->imm, r, is_k(w, i->in[0]), at);
+        release(w, i);
+        return;
+    }
+    case TN_JIT_EXIT_UNLESS: write_exit(w, i); return;
+    case TN_JIT_SDIV:
+    case TN_JIT_SREM:
+    case TN_JIT_UDIV:
+    case TN_JIT_UREM: write_division(w, i, v); return;
     case TN_JIT_FMA:
     case TN_JIT_FNMA: write_fma(w, i, v); return;
     case TN_JIT_SELECT: write_select(w, i, v); return;
@@ -580,7 +638,9 @@ static void find_uses(tn_writer *w)
     }
     for (uint32_t v = p->n; v-- > 0;) {
         const tn_jit_instruction *i = &p->list[v];
-        if (i->op != TN_JIT_STORE && w->values[v].next == NEVER && !w->values[v].is_kept) {
+        bool acts =
+            i->op == TN_JIT_STORE || i->op == TN_JIT_STORE_AT || i->op == TN_JIT_EXIT_UNLESS;
+        if (!acts && w->values[v].next == NEVER) {
             w->values[v].is_dead = true;
             continue;
         }

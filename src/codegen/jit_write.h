@@ -9,7 +9,7 @@ typedef struct {
     int8_t reg;   /* -1: in none */
     int32_t slot; /* of the stack, -1: in none */
     int32_t next; /* the instruction that wants it next */
-    bool is_mask, is_dead, is_kept, pinned;
+    bool is_mask, is_dead, pinned;
 } tn_writer_value;
 
 typedef struct tn_writer {
@@ -24,12 +24,14 @@ typedef struct tn_writer {
     uint32_t *free_slots;
     /* Puts the address of a port into a register, if it isn't in one, and gives where that is. */
     tn_x86_operand (*at)(struct tn_writer *w, uint32_t port);
+    struct tn_jit_flow *flow;                             /* NULL in a loop over elements */
+    void (*exit_to)(struct tn_writer *w, uint32_t label); /* writes a jump if zero */
 } tn_writer;
 
 void tn_writer_begin(tn_writer *w, const tn_jit_piece *p, uint32_t lanes);
 /* Writes all instructions, for the elements at index rcx of the ports. */
 void tn_writer_body(tn_writer *w);
 void tn_writer_spill(tn_writer *w, tn_jv v);
-tn_x86_operand tn_writer_port(tn_writer *w, uint32_t port, unsigned bytes, bool indexed);
+tn_x86_operand tn_writer_port(tn_writer *w, uint64_t aux, unsigned bytes, bool indexed);
 
 #endif

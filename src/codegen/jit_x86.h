@@ -58,6 +58,11 @@ typedef struct {
     uint32_t constant;
 } tn_x86_fixup;
 
+typedef struct tn_jit_flow_code {
+    tn_jit_code code;
+    struct tn_jit_flow_code *next;
+} tn_jit_flow_code;
+
 struct tn_jit {
     tn_arena *arena;
     bool avx512;
@@ -65,6 +70,7 @@ struct tn_jit {
     size_t size, capacity;
     struct tn_jit_known *known; /* [n_slots]: codes by the hash of their pieces */
     uint32_t n_known, n_slots;
+    tn_jit_flow_code *flows; /* codes with jumps */
 };
 
 /* One code while it is written. */

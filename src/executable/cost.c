@@ -103,6 +103,10 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
             flops = (double)item->tile->n * item->tile->n_ops;
             bytes = bytes_of_tile(item->tile);
             ns += n * item->tile->cost_ns * (double)item->tile->n;
+        } else if (item->kind == TN_ITEM_NATIVE) {
+            double trips = (double)tn_trip_count(item->op);
+            known = known && trips >= 0;
+            ns += n * trips * item->native->iteration_ns;
         } else if (item->kind == TN_ITEM_MOVES) {
             for (uint32_t j = 0; j < item->n; j++)
                 bytes += 2 * (double)p->roots[p->moves[item->first + j].to].bytes;

@@ -88,6 +88,13 @@ static uint32_t add_jump(tn_plan *p, uint32_t loop, const tn_op *op, uint32_t ta
     return add_item(p, (tn_item){.kind = TN_ITEM_JUMP, .loop = loop, .op = op, .target = target});
 }
 
+static bool ports_are_in_memory(const tn_plan *p, const tn_native *native)
+{
+    for (uint32_t i = 0; i < native->n_ports; i++)
+        if (native->ports[i] && tn_plan_root(p, native->ports[i]) == TN_NO_ROOT) return false;
+    return true;
+}
+
 /* moves, condition, branch out, body, moves, jump back. The carried slot has the content of the
  * regions' argument until the body's last use of it, and that of the next iteration from the moves
  * on; after the loop it is the result. */
@@ -105,6 +112,16 @@ static tn_status *flatten_while(tn_plan *p, const tn_op *op, uint32_t outer)
         p->root_of[op->regions[1].args[i].id] = slots[i];
     }
     add_moves(p, outer, op, slots, op->operands, n);
+
+    const tn_native *native = tn_native_make(&p->clusters, op);
+    if (native && ports_are_in_memory(p, native)) {
+        uint32_t at = add_item(
+            p, (tn_item){.kind = TN_ITEM_NATIVE, .loop = outer, .op = op, .native = native});
+        for (uint32_t i = 0; i < n; i++)
+            if (slots[i] != TN_NO_ROOT)
+                set_segments(p, slots[i], 1, &(tn_segment){2 * entry, 2 * at + 1, 0, 0});
+        return NULL;
+    }
 
     uint32_t loop = p->n_loops;
     tn_loop l = {.parent = outer, .first = entry + 1, .trips = tn_trip_count(op)};

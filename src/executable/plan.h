@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "codegen/cluster.h"
+#include "codegen/native.h"
 #include "ir/ir.h"
 #include "ops/body.h"
 
@@ -28,6 +29,7 @@ typedef enum {
     TN_ITEM_START,
     TN_ITEM_OP,
     TN_ITEM_TILE,
+    TN_ITEM_NATIVE, /* a whole loop as machine code */
     TN_ITEM_MOVES,  /* parallel copies: all sources are read before any target is written */
     TN_ITEM_BRANCH, /* to `target` unless `value` */
     TN_ITEM_SWITCH, /* to one of the targets by `value`, the last one when out of range */
@@ -42,6 +44,7 @@ typedef struct {
     const tn_value *value;
     const tn_body *const *bodies; /* of an op's regions */
     const tn_tile_program *tile;
+    const tn_native *native;
     uint32_t target;   /* BRANCH, JUMP */
     uint32_t first, n; /* MOVES: of tn_plan.moves; SWITCH: of tn_plan.targets */
 } tn_item;
@@ -97,7 +100,7 @@ typedef struct {
     tn_module *module;
     tn_arena *arena;
     const tn_function *main;
-    bool fuse; /* whether elementwise ops run together */
+    bool fuse;   /* whether elementwise ops run together */
     tn_jit *jit; /* or NULL */
     tn_cluster_context clusters;
     const int32_t *aliases; /* [parameters]: the result that takes the memory, -1: none */

@@ -59,6 +59,13 @@ static void run_tile(machine *m, const tn_step *s)
     tn_tile_run(s->tile, m->ctx.pool, memory);
 }
 
+static void run_native(machine *m, const tn_step *s)
+{
+    void **memory = (void **)m->tensors;
+    for (uint32_t i = 0; i < s->n_operands; i++) memory[i] = address(m, &s->refs[i]);
+    s->native->code->entry(memory, 1);
+}
+
 static uint32_t choose(const machine *m, const tn_step *s)
 {
     int32_t i = *(const int32_t *)address(m, &s->refs[0]);
@@ -70,6 +77,7 @@ static inline tn_status *do_step(machine *m, const tn_step *s)
 {
     switch ((tn_step_kind)s->kind) {
     case TN_STEP_TILE: run_tile(m, s); break;
+    case TN_STEP_NATIVE: run_native(m, s); break;
     case TN_STEP_EVAL: return evaluate(m, s);
     case TN_STEP_FILL:
         tn_constant_fill(address(m, &s->refs[0]), s->bytes, s->element->data, s->element->size);
@@ -107,6 +115,7 @@ static tn_status *run_steps(machine *m)
     for (;;) {
         switch ((tn_step_kind)s->kind) {
         case TN_STEP_TILE:
+        case TN_STEP_NATIVE:
         case TN_STEP_EVAL:
         case TN_STEP_FILL:
         case TN_STEP_COPY: TN_TRY(m->labels ? record_step(m, s) : do_step(m, s)); break;

@@ -89,6 +89,23 @@ static void add_tile(maker *m, const tn_item *item)
     if (n > m->e->refs_at_most) m->e->refs_at_most = n;
 }
 
+static void add_native(maker *m, const tn_item *item)
+{
+    const tn_native *native = item->native;
+    uint32_t n = native->n_ports;
+    tn_step_ref *refs = TN_NEW_ARRAY(m->plan->arena, tn_step_ref, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_value *v = native->ports[i] ? native->ports[i] : &item->op->results[i];
+        refs[i] = ref_of(m->plan, v);
+    }
+    add_step(m, (tn_step){.kind = TN_STEP_NATIVE,
+                          .op = item->op,
+                          .n_operands = n,
+                          .refs = refs,
+                          .native = native});
+    if (n > m->e->refs_at_most) m->e->refs_at_most = n;
+}
+
 static void add_moves(maker *m, const tn_item *item)
 {
     const tn_plan *p = m->plan;
@@ -120,6 +137,7 @@ static void add_item(maker *m, const tn_item *item)
     case TN_ITEM_START: break;
     case TN_ITEM_OP: add_op(m, item); break;
     case TN_ITEM_TILE: add_tile(m, item); break;
+    case TN_ITEM_NATIVE: add_native(m, item); break;
     case TN_ITEM_MOVES: add_moves(m, item); break;
     case TN_ITEM_BRANCH:
         add_step(m, (tn_step){.kind = TN_STEP_UNLESS,

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* native.h - loops over scalars as machine code.
+ *
+ * A while op all of whose ops are elementwise on a few elements, or read and write single elements
+ * of arrays, or control flow over such ops, becomes one piece of code: scalars are in registers and
+ * on the stack, arrays that it carries are changed in place. Everything else about a loop is left
+ * to the executable's steps. */
+#ifndef TN_CODEGEN_NATIVE_H
+#define TN_CODEGEN_NATIVE_H
+
+#include "codegen/cluster.h"
+
+typedef struct {
+    const tn_jit_code *code; /* called with the ports' memory */
+    /* Carried values come first, as results of the op: their memory has the initial values and gets
+     * the final ones. Then come values that are read. NULL: of no bytes. */
+    const tn_value **ports;
+    uint32_t n_ports, n_carried;
+    double iteration_ns; /* rough time of one iteration, loops inside counted once */
+} tn_native;
+
+/* NULL if `op`, a while op of the function that `c` was made for, can't be such code. */
+const tn_native *tn_native_make(tn_cluster_context *c, const tn_op *op);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loops over scalars: what their machine code gives is what the interpreter gives, bit for bit, for
+ * each instruction set that there is; and they are machine code where that is expected. */
+#include <unistd.h>
+
+#include "executable/program_test.h"
+#include "reader/reader.h"
+
+#define MAIN(args, results, ...)                                                                   \
+    "func.func public @main(" args ") -> (" results ") {\n" __VA_ARGS__ "}\n"
+#define LESS(i, n)                                                                                 \
+    "%n = stablehlo.constant dense<" n "> : tensor<i32>\n"                                         \
+    "%go = stablehlo.compare LT, " i ", %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"   \
+    "stablehlo.return %go : tensor<i1>\n"
+#define STEP(i)                                                                                    \
+    "%one = stablehlo.constant dense<1> : tensor<i32>\n"                                           \
+    "%next = stablehlo.add " i ", %one : tensor<i32>\n"
+#define ZERO "%zero = stablehlo.constant dense<0> : tensor<i32>\n"
+
+/* A counter and a value of a type. */
+#define ITERATE(t, c)                                                                              \
+    MAIN("%x: tensor<" t ">", "tensor<" t ">, tensor<i32>",                                        \
+         ZERO "%r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<" t ">\n"         \
+              "cond {\n" LESS("%i", "37") "} do {\n" STEP(                                         \
+                  "%i") "%c = stablehlo.constant dense<" c "> : tensor<" t ">\n"                   \
+                        "%a = stablehlo.multiply %v, %c : tensor<" t ">\n"                         \
+                        "%b = stablehlo.add %a, %c : tensor<" t ">\n"                              \
+                        "%l = stablehlo.convert %i : (tensor<i32>) -> tensor<i8>\n%k = "           \
+                        "stablehlo.convert %l : (tensor<i8>) -> tensor<" t ">\n"                   \
+                        "%w = stablehlo.maximum %b, %k : tensor<" t ">\n"                          \
+                        "stablehlo.return %next, %w : tensor<i32>, tensor<" t ">\n}\n"             \
+                        "return %r#1, %r#0 : tensor<" t ">, tensor<i32>\n")
+
+typedef struct {
+    const char *name, *text;
+    bool native;
+} program;
+
+static const program programs[] = {
+    {"f32", ITERATE("f32", "1.01"), true},
+    {"f64", ITERATE("f64", "1.01"), true},
+    {"bf16", ITERATE("bf16", "1.01"), true},
+    {"f16", ITERATE("f16", "1.01"), true},
+    {"i8", ITERATE("i8", "3"), true},
+    {"u8", ITERATE("ui8", "3"), true},
+    {"i16", ITERATE("i16", "77"), true},
+    {"u32", ITERATE("ui32", "77"), true},
+    {"division",
+     MAIN("%x: tensor<i32>", "tensor<i32>, tensor<i32>",
+          ZERO "%r:2 = stablehlo.while(%n = %zero, %v = %x) : tensor<i32>, tensor<i32>\n"
+               "cond {\n%k = stablehlo.constant dense<-900> : tensor<i32>\n"
+               "%go = stablehlo.compare GT, %v, %k, SIGNED : (tensor<i32>, tensor<i32>) -> "
+               "tensor<i1>\nstablehlo.return %go : tensor<i1>\n} do {\n" STEP(
+                   "%n") "%seven = stablehlo.constant dense<-7> : tensor<i32>\n"
+                         "%q = stablehlo.divide %v, %seven : tensor<i32>\n"
+                         "%m = stablehlo.remainder %v, %seven : tensor<i32>\n"
+                         "%d = stablehlo.subtract %m, %q : tensor<i32>\n"
+                         "%t = stablehlo.constant dense<40> : tensor<i32>\n"
+                         "%e = stablehlo.subtract %d, %t : tensor<i32>\n"
+                         "%f = stablehlo.subtract %e, %n : tensor<i32>\n"
+                         "%g = stablehlo.multiply %f, %next : tensor<i32>\n"
+                         "stablehlo.return %next, %g : tensor<i32>, tensor<i32>\n}\n"
+                         "return %r#0, %r#1 : tensor<i32>, tensor<i32>\n"),
+     true},
+    {"truths",
+     MAIN("%x: tensor<i1>", "tensor<i1>, tensor<i1>, tensor<i32>",
+          ZERO "%r:3 = stablehlo.while(%i = %zero, %p = %x, %q = %x) : tensor<i32>, tensor<i1>, "
+               "tensor<i1>\ncond {\n" LESS("%i", "9") "} do {\n" STEP(
+                   "%i") "%t = stablehlo.constant dense<true> : tensor<i1>\n"
+                         "%a = stablehlo.xor %p, %t : tensor<i1>\n"
+                         "%b = stablehlo.and %a, %q : tensor<i1>\n"
+                         "stablehlo.return %next, %b, %p : tensor<i32>, tensor<i1>, tensor<i1>\n}\n"
+                         "return %r#1, %r#2, %r#0 : tensor<i1>, tensor<i1>, tensor<i32>\n"),
+     true},
+    /* A running sum, of which each state is kept; indices run over the end. */
+    {"scan",
+     MAIN("%x: tensor<40xf32>", "tensor<40xf32>, tensor<f32>",
+          ZERO
+          "%s = stablehlo.constant dense<0.5> : tensor<f32>\n"
+          "%r:3 = stablehlo.while(%i = %zero, %v = %s, %y = %x) : tensor<i32>, tensor<f32>, "
+          "tensor<40xf32>\ncond {\n" LESS("%i", "45") "} do {\n" STEP(
+              "%i") "%e = stablehlo.dynamic_slice %x, %i, sizes = [1] : (tensor<40xf32>, "
+                    "tensor<i32>) "
+                    "-> tensor<1xf32>\n"
+                    "%f = stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>\n"
+                    "%w = stablehlo.add %v, %f : tensor<f32>\n"
+                    "%u = stablehlo.reshape %w : (tensor<f32>) -> tensor<1xf32>\n"
+                    "%z = stablehlo.dynamic_update_slice %y, %u, %i : (tensor<40xf32>, "
+                    "tensor<1xf32>, "
+                    "tensor<i32>) -> tensor<40xf32>\n"
+                    "stablehlo.return %next, %w, %z : tensor<i32>, tensor<f32>, tensor<40xf32>\n}\n"
+                    "return %r#2, %r#1 : tensor<40xf32>, tensor<f32>\n"),
+     true},
+    /* The array is read where it was written one iteration before. */
+    {"recurrence",
+     MAIN("%x: tensor<40xi32>", "tensor<40xi32>",
+          ZERO "%r:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<40xi32>\n"
+               "cond {\n" LESS("%i", "39") "} do {\n" STEP(
+                   "%i") "%e = stablehlo.dynamic_slice %y, %i, sizes = [1] : (tensor<40xi32>, "
+                         "tensor<i32>) "
+                         "-> tensor<1xi32>\n%f = stablehlo.add %e, %e : tensor<1xi32>\n"
+                         "%z = stablehlo.dynamic_update_slice %y, %f, %next : (tensor<40xi32>, "
+                         "tensor<1xi32>, tensor<i32>) -> tensor<40xi32>\n"
+                         "stablehlo.return %next, %z : tensor<i32>, tensor<40xi32>\n}\n"
+                         "return %r#1 : tensor<40xi32>\n"),
+     true},
+    /* The array as it was is wanted after it has changed: not in place. */
+    {"old content",
+     MAIN("%x: tensor<40xi32>", "tensor<40xi32>, tensor<i32>",
+          ZERO
+          "%r:3 = stablehlo.while(%i = %zero, %y = %x, %s = %zero) : tensor<i32>, "
+          "tensor<40xi32>, tensor<i32>\ncond {\n" LESS("%i", "39") "} do {\n" STEP(
+              "%i") "%e = stablehlo.dynamic_slice %y, %i, sizes = [1] : (tensor<40xi32>, "
+                    "tensor<i32>) "
+                    "-> tensor<1xi32>\n%f = stablehlo.add %e, %e : tensor<1xi32>\n"
+                    "%z = stablehlo.dynamic_update_slice %y, %f, %i : (tensor<40xi32>, "
+                    "tensor<1xi32>, tensor<i32>) -> tensor<40xi32>\n"
+                    "%o = stablehlo.dynamic_slice %y, %next, sizes = [1] : (tensor<40xi32>, "
+                    "tensor<i32>) "
+                    "-> tensor<1xi32>\n%p = stablehlo.reshape %o : (tensor<1xi32>) -> tensor<i32>\n"
+                    "%t = stablehlo.add %s, %p : tensor<i32>\n"
+                    "stablehlo.return %next, %z, %t : tensor<i32>, tensor<40xi32>, tensor<i32>\n}\n"
+                    "return %r#1, %r#2 : tensor<40xi32>, tensor<i32>\n"),
+     false},
+    /* Two arrays that change places. */
+    {"exchange",
+     MAIN("%x: tensor<20xi32>, %w: tensor<20xi32>", "tensor<20xi32>, tensor<20xi32>",
+          ZERO "%r:3 = stablehlo.while(%i = %zero, %y = %x, %z = %w) : tensor<i32>, "
+               "tensor<20xi32>, tensor<20xi32>\ncond {\n" LESS("%i", "7") "} do {\n" STEP(
+                   "%i") "%u = stablehlo.reshape %i : (tensor<i32>) -> tensor<1xi32>\n"
+                         "%a = stablehlo.dynamic_update_slice %y, %u, %i : (tensor<20xi32>, "
+                         "tensor<1xi32>, "
+                         "tensor<i32>) -> tensor<20xi32>\n"
+                         "stablehlo.return %next, %z, %a : tensor<i32>, tensor<20xi32>, "
+                         "tensor<20xi32>\n}\n"
+                         "return %r#1, %r#2 : tensor<20xi32>, tensor<20xi32>\n"),
+     false},
+    {"scalars change places",
+     MAIN("%x: tensor<i32>", "tensor<i32>, tensor<i32>, tensor<i32>",
+          ZERO
+          "%r:3 = stablehlo.while(%i = %zero, %a = %x, %b = %zero) : tensor<i32>, "
+          "tensor<i32>, tensor<i32>\ncond {\n" LESS("%i", "7") "} do {\n" STEP(
+              "%i") "stablehlo.return %next, %b, %a : tensor<i32>, tensor<i32>, tensor<i32>\n}\n"
+                    "return %r#1, %r#2, %r#0 : tensor<i32>, tensor<i32>, tensor<i32>\n"),
+     true},
+    /* A loop over the elements of each row. */
+    {"rows",
+     MAIN(
+         "%x: tensor<6x5xf32>", "tensor<f32>, tensor<6xf32>",
+         ZERO
+         "%s = stablehlo.constant dense<0.0> : tensor<f32>\n"
+         "%k = stablehlo.constant dense<0.0> : tensor<6xf32>\n"
+         "%r:3 = stablehlo.while(%i = %zero, %v = %s, %y = %k) : tensor<i32>, tensor<f32>, "
+         "tensor<6xf32>\ncond {\n" LESS("%i", "6") "} do {\n" STEP(
+             "%i") "%row = stablehlo.dynamic_slice %x, %i, %zero, sizes = [1, 5] : "
+                   "(tensor<6x5xf32>, tensor<i32>, tensor<i32>) -> tensor<1x5xf32>\n"
+                   "%flat = stablehlo.reshape %row : (tensor<1x5xf32>) -> tensor<5xf32>\n"
+                   "%q:2 = stablehlo.while(%j = %zero, %t = %v) : tensor<i32>, tensor<f32>\n"
+                   "cond {\n%m = stablehlo.constant dense<5> : tensor<i32>\n"
+                   "%c = stablehlo.compare LT, %j, %m, SIGNED : (tensor<i32>, tensor<i32>) -> "
+                   "tensor<i1>\nstablehlo.return %c : tensor<i1>\n} do {\n"
+                   "%e = stablehlo.dynamic_slice %flat, %j, sizes = [1] : (tensor<5xf32>, "
+                   "tensor<i32>) -> tensor<1xf32>\n"
+                   "%f = stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>\n"
+                   "%g = stablehlo.add %t, %f : tensor<f32>\n"
+                   "%h = stablehlo.add %j, %one : tensor<i32>\n"
+                   "stablehlo.return %h, %g : tensor<i32>, tensor<f32>\n}\n"
+                   "%u = stablehlo.reshape %q#1 : (tensor<f32>) -> tensor<1xf32>\n"
+                   "%z = stablehlo.dynamic_update_slice %y, %u, %i : (tensor<6xf32>, "
+                   "tensor<1xf32>, "
+                   "tensor<i32>) -> tensor<6xf32>\n"
+                   "stablehlo.return %next, %q#1, %z : tensor<i32>, tensor<f32>, tensor<6xf32>\n}\n"
+                   "return %r#1, %r#2 : tensor<f32>, tensor<6xf32>\n"),
+     true}, /* the inner one: rows of 5 are scalars, which have no index */
+    {"long rows",
+     MAIN("%x: tensor<6x50xf32>", "tensor<f32>, tensor<60xf32>",
+          ZERO
+          "%s = stablehlo.constant dense<0.0> : tensor<f32>\n"
+          "%k = stablehlo.constant dense<0.0> : tensor<60xf32>\n"
+          "%r:3 = stablehlo.while(%i = %zero, %v = %s, %y = %k) : tensor<i32>, tensor<f32>, "
+          "tensor<60xf32>\ncond {\n" LESS("%i", "6") "} do {\n" STEP(
+              "%i") "%row = stablehlo.dynamic_slice %x, %i, %zero, sizes = [1, 50] : "
+                    "(tensor<6x50xf32>, tensor<i32>, tensor<i32>) -> tensor<1x50xf32>\n"
+                    "%flat = stablehlo.reshape %row : (tensor<1x50xf32>) -> tensor<50xf32>\n"
+                    "%q:3 = stablehlo.while(%j = %zero, %t = %v, %w = %y) : tensor<i32>, "
+                    "tensor<f32>, "
+                    "tensor<60xf32>\n"
+                    "cond {\n%m = stablehlo.constant dense<50> : tensor<i32>\n"
+                    "%c = stablehlo.compare LT, %j, %m, SIGNED : (tensor<i32>, tensor<i32>) -> "
+                    "tensor<i1>\nstablehlo.return %c : tensor<i1>\n} do {\n"
+                    "%e = stablehlo.dynamic_slice %flat, %j, sizes = [1] : (tensor<50xf32>, "
+                    "tensor<i32>) -> tensor<1xf32>\n"
+                    "%f = stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>\n"
+                    "%g = stablehlo.add %t, %f : tensor<f32>\n"
+                    "%h = stablehlo.add %j, %one : tensor<i32>\n"
+                    "%z = stablehlo.dynamic_update_slice %w, %e, %h : (tensor<60xf32>, "
+                    "tensor<1xf32>, "
+                    "tensor<i32>) -> tensor<60xf32>\n"
+                    "stablehlo.return %h, %g, %z : tensor<i32>, tensor<f32>, tensor<60xf32>\n}\n"
+                    "stablehlo.return %next, %q#1, %q#2 : tensor<i32>, tensor<f32>, "
+                    "tensor<60xf32>\n}\n"
+                    "return %r#1, %r#2 : tensor<f32>, tensor<60xf32>\n"),
+     true},
+    {"branches",
+     MAIN("%x: tensor<40xi32>", "tensor<i32>, tensor<f32>",
+          ZERO
+          "%s = stablehlo.constant dense<0.5> : tensor<f32>\n"
+          "%r:3 = stablehlo.while(%i = %zero, %v = %s, %t = %zero) : tensor<i32>, "
+          "tensor<f32>, tensor<i32>\ncond {\n" LESS("%i", "40") "} do {\n" STEP(
+              "%i") "%e = stablehlo.dynamic_slice %x, %i, sizes = [1] : (tensor<40xi32>, "
+                    "tensor<i32>) "
+                    "-> tensor<1xi32>\n"
+                    "%k = stablehlo.reshape %e : (tensor<1xi32>) -> tensor<i32>\n"
+                    "%w = \"stablehlo.case\"(%k) ({\n"
+                    "%a = stablehlo.add %v, %s : tensor<f32>\nstablehlo.return %a : "
+                    "tensor<f32>\n}, {\n"
+                    "%b = stablehlo.multiply %v, %s : tensor<f32>\nstablehlo.return %b : "
+                    "tensor<f32>\n"
+                    "}, {\n%c = stablehlo.negate %v : tensor<f32>\nstablehlo.return %c : "
+                    "tensor<f32>\n"
+                    "}) : (tensor<i32>) -> tensor<f32>\n"
+                    "%p = stablehlo.compare GT, %w, %s, FLOAT : (tensor<f32>, tensor<f32>) -> "
+                    "tensor<i1>\n"
+                    "%u:2 = \"stablehlo.if\"(%p) ({\n"
+                    "stablehlo.return %k, %w : tensor<i32>, tensor<f32>\n}, {\n"
+                    "%d = stablehlo.add %w, %s : tensor<f32>\n"
+                    "stablehlo.return %i, %d : tensor<i32>, tensor<f32>\n"
+                    "}) : (tensor<i1>) -> (tensor<i32>, tensor<f32>)\n"
+                    "%z = stablehlo.add %t, %u#0 : tensor<i32>\n"
+                    "stablehlo.return %next, %u#1, %z : tensor<i32>, tensor<f32>, tensor<i32>\n}\n"
+                    "return %r#2, %r#1 : tensor<i32>, tensor<f32>\n"),
+     true},
+    /* Slices, transposes and concatenations of a few elements. */
+    {"few elements",
+     MAIN("%x: tensor<2x3xf32>", "tensor<2x3xf32>",
+          ZERO
+          "%r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<2x3xf32>\n"
+          "cond {\n" LESS("%i", "11") "} do {\n" STEP(
+              "%i") "%a = stablehlo.slice %v [0:1, 1:3] : (tensor<2x3xf32>) -> tensor<1x2xf32>\n"
+                    "%b = stablehlo.slice %v [1:2, 0:3:2] : (tensor<2x3xf32>) -> tensor<1x2xf32>\n"
+                    "%c = stablehlo.concatenate %b, %a, dim = 1 : (tensor<1x2xf32>, "
+                    "tensor<1x2xf32>) "
+                    "-> tensor<1x4xf32>\n"
+                    "%d = stablehlo.slice %c [0:1, 0:3] : (tensor<1x4xf32>) -> tensor<1x3xf32>\n"
+                    "%e = stablehlo.reshape %d : (tensor<1x3xf32>) -> tensor<3xf32>\n"
+                    "%f = stablehlo.broadcast_in_dim %e, dims = [0] : (tensor<3xf32>) -> "
+                    "tensor<3x2xf32>\n"
+                    "%g = stablehlo.transpose %f, dims = [1, 0] : (tensor<3x2xf32>) -> "
+                    "tensor<2x3xf32>\n"
+                    "%h = stablehlo.add %g, %v : tensor<2x3xf32>\n"
+                    "stablehlo.return %next, %h : tensor<i32>, tensor<2x3xf32>\n}\n"
+                    "return %r#1 : tensor<2x3xf32>\n"),
+     true},
+};
+
+enum { VALUES_AT_MOST = 4, BYTES = 4096 };
+
+typedef struct {
+    const program *p;
+    char args[VALUES_AT_MOST][BYTES], results[VALUES_AT_MOST][BYTES];
+} oracle;
+
+static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
+{
+    const program *p = self->read_ctx;
+    return tn_read_text(p->text, strlen(p->text), a, out);
+}
+
+static void fill(char *to, tn_element_type e)
+{
+    for (uint32_t i = 0; i < BYTES / 8; i++) {
+        double d = 0.25 + (i * 37 % 11) * 0.5;
+        float f = (float)d;
+        uint32_t u;
+        memcpy(&u, &f, 4);
+        switch ((int)e) {
+        case TN_F64: memcpy(to + 8 * i, &d, 8); break;
+        case TN_F32: memcpy(to + 4 * i, &u, 4); break;
+        case TN_BF16: memcpy(to + 2 * i, (char *)&u + 2, 2); break;
+        case TN_I32: ((int32_t *)to)[i] = (int32_t)(i * 7919 % 13) - 3; break;
+        default: to[i] = i % 2 == 0; break;
+        }
+    }
+}
+
+typedef struct {
+    oracle *o;
+    tn_arena *arena;
+} job;
+
+static tn_status *run_interpreter(void *ctx)
+{
+    job *j = ctx;
+    tn_module *m;
+    TN_TRY(tn_read_text(j->o->p->text, strlen(j->o->p->text), j->arena, &m));
+    TN_TRY(tn_module_verify(m));
+    const tn_function *f = m->main;
+    tn_tensor args[VALUES_AT_MOST], results[VALUES_AT_MOST];
+    for (uint32_t i = 0; i < f->body.n_args; i++) {
+        fill(j->o->args[i], f->body.args[i].type->element);
+        args[i] = (tn_tensor){j->o->args[i], f->body.args[i].type};
+    }
+    for (uint32_t i = 0; i < f->body.last->n_operands; i++)
+        results[i] = (tn_tensor){j->o->results[i], f->body.last->operands[i]->type};
+    tn_eval_context context = {0};
+    return tn_interpret_function(f, &context, args, results);
+}
+
+static void check(const program *p)
+{
+    oracle *o = calloc(1, sizeof *o);
+    o->p = p;
+    job j = {o, tn_arena_new()};
+    MUST(tn_arena_run(j.arena, run_interpreter, &j));
+    for (int as_it_is = 0; as_it_is < 2; as_it_is++) {
+        tn_source s = {.read = read_program, .read_ctx = p, .as_it_is = as_it_is};
+        tn_executable *e;
+        MUST(tn_compile_source(&s, &e));
+        bool native = false;
+        for (uint32_t i = 0; i < e->n_steps; i++) native |= e->steps[i].kind == TN_STEP_NATIVE;
+        tn_isa isa = tn_cpu_isa();
+        if ((isa == TN_ISA_AVX2 || isa == TN_ISA_AVX512) && native != p->native)
+            fail_msg("%s is %smachine code", p->name, native ? "" : "no ");
+        void *args[VALUES_AT_MOST], *results[VALUES_AT_MOST];
+        for (uint32_t i = 0; i < VALUES_AT_MOST; i++) {
+            args[i] = o->args[i];
+            results[i] = aligned_alloc(64, BYTES);
+        }
+        MUST(run_executable(e, args, results));
+        for (uint32_t i = 0; i < e->info.n_results; i++)
+            if (memcmp(results[i], o->results[i], tn_type_bytes(e->info.results[i].type)))
+                fail_msg("%s: result %u differs (as it is: %d)", p->name, i, as_it_is);
+        for (uint32_t i = 0; i < VALUES_AT_MOST; i++) free(results[i]);
+        tn_executable_release(e);
+    }
+    tn_arena_free(j.arena);
+    free(o);
+}
+
+static void loops_give_what_the_interpreter_gives(void **unused)
+{
+    for (uint32_t i = 0; i < sizeof programs / sizeof *programs; i++) check(&programs[i]);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(loops_give_what_the_interpreter_gives)};
+    int failed = cmocka_run_group_tests_name("executable-loops", tests, NULL, NULL);
+    if (failed || getenv("TN_ISA")) return failed;
+    /* Options are read once in a process. */
+    setenv("TN_ISA", "avx2", 1);
+    execv("/proc/self/exe", argv);
+    return 0;
+}
