@@ -161,6 +161,14 @@ typedef struct {
  * too many ports. Equal pieces of a compilation are one code. */
 const tn_jit_code *tn_jit_end(tn_jit_piece *p, bool single);
 
+/* What code with loops of its own (see jit_flow.h) is called with in place of n: after `left` turns
+ * of loops it calls `ask`, and ends all loops if that gives true. `ask` sets `left` again; once it
+ * has given true it gives true each time. */
+typedef struct tn_jit_watch {
+    uint32_t left;
+    uint32_t (*ask)(struct tn_jit_watch *w); /* at offset 8 */
+} tn_jit_watch;
+
 /* Memory that holds all code of a compilation, executable and read only. */
 typedef struct {
     void *memory;

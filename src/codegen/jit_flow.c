@@ -83,6 +83,19 @@ void tn_jit_flow_jump(tn_jit_flow *f, uint32_t label)
     note_jump(f, label);
 }
 
+_Static_assert(offsetof(tn_jit_watch, ask) == 8, "as written in the code below");
+
+void tn_jit_flow_jump_back(tn_jit_flow *f, uint32_t top, uint32_t out)
+{
+    tn_x86_bytes(&f->x, "\xff\x0e\x0f\x85", 4); /* dec dword [rsi]; jnz */
+    note_jump(f, top);
+    /* push rdi; push rsi; vzeroupper; mov rdi, rsi; call [rsi + 8]; pop rsi; pop rdi;
+     * test eax, eax; jz */
+    tn_x86_bytes(&f->x, "\x57\x56\xc5\xf8\x77\x48\x89\xf7\xff\x56\x08\x5e\x5f\x85\xc0\x0f\x84", 17);
+    note_jump(f, top);
+    tn_jit_flow_jump(f, out);
+}
+
 void tn_jit_flow_jump_if(tn_jit_flow *f, int32_t variable, unsigned bytes, uint32_t to,
                          uint32_t label)
 {

@@ -40,10 +40,14 @@ void tn_jit_flow_piece(tn_jit_flow *f, const tn_jit_piece *p);
 uint32_t tn_jit_flow_label(tn_jit_flow *f);
 void tn_jit_flow_place(tn_jit_flow *f, uint32_t label);
 void tn_jit_flow_jump(tn_jit_flow *f, uint32_t label);
+/* Jumps to `top`, the beginning of a loop, unless the code's watch wants it to end: then to `out`.
+ */
+void tn_jit_flow_jump_back(tn_jit_flow *f, uint32_t top, uint32_t out);
 /* Jumps if the variable, an integer of 1 or 4 bytes, equals `to`. */
 void tn_jit_flow_jump_if(tn_jit_flow *f, int32_t variable, unsigned bytes, uint32_t to,
                          uint32_t label);
-/* The code, called with n = 1; NULL, and nothing left, when `abandon`. */
+/* The code, called with the address of a tn_jit_watch as n; NULL, and nothing left, when `abandon`.
+ */
 const tn_jit_code *tn_jit_flow_end(tn_jit_flow *f, uint32_t n_variables, bool abandon);
 
 #endif

@@ -602,7 +602,7 @@ static bool make_while(maker *m, const tn_op *op, bool outermost)
     /* The stores above are to variables that end_piece must not store to again. */
     m->n_made = 0;
     end_piece(m);
-    tn_jit_flow_jump(&m->flow, top);
+    tn_jit_flow_jump_back(&m->flow, top, out);
     tn_jit_flow_place(&m->flow, out);
     begin_piece(m);
     if (outermost) return !m->failed;

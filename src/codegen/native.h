@@ -11,7 +11,7 @@
 #include "codegen/cluster.h"
 
 typedef struct {
-    const tn_jit_code *code; /* called with the ports' memory */
+    const tn_jit_code *code; /* called with the ports' memory and a watch */
     /* Carried values come first, as results of the op: their memory has the initial values and gets
      * the final ones. Then come values that are read. NULL: of no bytes. */
     const tn_value **ports;

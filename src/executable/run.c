@@ -59,11 +59,31 @@ static void run_tile(machine *m, const tn_step *s)
     tn_tile_run(s->tile, m->ctx.pool, memory);
 }
 
-static void run_native(machine *m, const tn_step *s)
+/* Turns of a loop in machine code before it looks whether the run was cancelled: about 100 us. */
+#define TURNS 20000
+
+typedef struct {
+    tn_jit_watch as_watch; /* first */
+    const tn_run *run;
+    bool cancelled;
+} watch;
+
+static uint32_t ask(tn_jit_watch *w)
+{
+    watch *x = (watch *)w;
+    const tn_run *r = x->run;
+    x->cancelled = x->cancelled || (r->is_cancelled && r->is_cancelled(r->cancel_arg));
+    w->left = x->cancelled ? 1 : TURNS;
+    return x->cancelled;
+}
+
+static tn_status *run_native(machine *m, const tn_step *s)
 {
     void **memory = (void **)m->tensors;
     for (uint32_t i = 0; i < s->n_operands; i++) memory[i] = address(m, &s->refs[i]);
-    s->native->code->entry(memory, 1);
+    watch w = {{TURNS, ask}, m->run, false};
+    s->native->code->entry(memory, (int64_t)(uintptr_t)&w);
+    return w.cancelled ? TN_OP_ERROR(CANCELLED, s->op, "the run was cancelled") : NULL;
 }
 
 static uint32_t choose(const machine *m, const tn_step *s)
@@ -77,7 +97,7 @@ static inline tn_status *do_step(machine *m, const tn_step *s)
 {
     switch ((tn_step_kind)s->kind) {
     case TN_STEP_TILE: run_tile(m, s); break;
-    case TN_STEP_NATIVE: run_native(m, s); break;
+    case TN_STEP_NATIVE: return run_native(m, s);
     case TN_STEP_EVAL: return evaluate(m, s);
     case TN_STEP_FILL:
         tn_constant_fill(address(m, &s->refs[0]), s->bytes, s->element->data, s->element->size);
