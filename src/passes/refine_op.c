@@ -7,6 +7,8 @@
 #include "passes/refine.h"
 #include "passes/rewrite.h"
 
+#define INTEGERS_AT_MOST 4096 /* of a shape or a list of paddings */
+
 /* --- types that learn --- */
 
 /* INVALID_ARGUMENT or RESOURCE_EXHAUSTED: no array has these sizes. */
@@ -93,7 +95,9 @@ const int64_t *tn_refine_integers(tn_module *m, const tn_op *op, uint32_t i, uin
 {
     if (i >= op->n_operands) return NULL;
     const tn_literal *l = tn_constant_of(op->operands[i]);
-    if (!l || !tn_type_is_static(l->type) || !tn_is_integer(l->type->element)) return NULL;
+    if (!l || !tn_type_is_static(l->type) || !tn_is_integer(l->type->element) ||
+        tn_type_elements(l->type) > INTEGERS_AT_MOST)
+        return NULL;
     *n = (uint32_t)tn_type_elements(l->type);
     int64_t *v = TN_NEW_ARRAY(m->arena, int64_t, *n);
     for (uint32_t k = 0; k < *n; k++)

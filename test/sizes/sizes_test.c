@@ -184,14 +184,14 @@ static void donated_arguments_go(void **state)
     fixture f;
     open_program(&f, program_text);
     tn_array x = ramp(4096), y;
-    PJRT_Buffer *in = put(&f, &x), *out;
+    PJRT_Buffer *in = put(&f, &x), *out, *none;
     MUST(execute(&f, &in, 1, &out));
     PJRT_Buffer_IsDeleted_Args deleted = ARGS(Buffer_IsDeleted, .buffer = in);
     MUST(CALL(&f, Buffer_IsDeleted, &deleted));
     assert_true(deleted.is_deleted);
     MUST(tn_host_buffer_to_array(f.client, out, &y));
     assert_true(is_right(&y, 4096));
-    tn_status *s = execute(&f, &in, 1, &out);
+    tn_status *s = execute(&f, &in, 1, &none);
     assert_non_null(strstr(tn_status_message(s), "deleted or donated"));
     tn_status_free(s);
     tn_host_buffer_destroy(f.client, in);
