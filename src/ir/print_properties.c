@@ -270,6 +270,7 @@ static bool is_silent(const tn_op *op, tn_attr_name attr, const tn_attr *v)
     case FORM_SKIP: return true;
     case FORM_UNIT: return v->kind != TN_ATTR_KIND_BOOL || !v->boolean;
     case FORM_ACCURACY: return is_default_accuracy(v);
+    case FORM_ALIASES: /* MLIR refuses even an empty list at some targets */
     case FORM_NONEMPTY: return v->kind != TN_ATTR_KIND_LIST || !v->list.n;
     case FORM_LAYOUTS: return !has_layouts(op);
     default: break;

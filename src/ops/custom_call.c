@@ -114,6 +114,8 @@ static const tn_custom_call_target targets[] = {
     {"LayoutConstraint", infer_mark, tn_eval_identity},
     {"MoveToDevice", infer_mark, tn_eval_identity},
     {"MoveToHost", infer_mark, tn_eval_identity},
+    {"ProductOfElementaryHouseholderReflectors", tn_infer_lapack, tn_eval_lapack},
+    {"Qr", tn_infer_lapack, tn_eval_lapack},
     {"SPMDFullToShardShape", infer_mark, tn_eval_identity},
     {"SPMDShardToFullShape", infer_mark, tn_eval_identity},
     {"Sharding", infer_mark, tn_eval_identity},

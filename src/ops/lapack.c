@@ -34,6 +34,28 @@ static const tn_lapack_family *parse(const char *target, tn_element_type *e, cha
     return NULL;
 }
 
+/* The two calls that JAX's lowerings for other platforms make have the signatures of geqrf and
+ * orgqr; the element type is that of the operand. */
+static const tn_lapack_family *find_family(const tn_op *op, tn_element_type *e, char routine[16])
+{
+    const char *target = tn_op_string(op, TN_ATTR_call_target_name);
+    bool qr = !strcmp(target, "Qr");
+    if (!qr && strcmp(target, "ProductOfElementaryHouseholderReflectors"))
+        return parse(target, e, routine);
+    tn_element_type x = op->n_operands ? tn_operand_type(op, 0)->element : TN_INVALID;
+    char letter = x == TN_F32    ? 's'
+                  : x == TN_F64  ? 'd'
+                  : x == TN_C64  ? 'c'
+                  : x == TN_C128 ? 'z'
+                                 : '?';
+    char name[32];
+    snprintf(name, sizeof name, "lapack_%c%s_ffi", letter,
+             qr                 ? "geqrf"
+             : tn_is_complex(x) ? "ungqr"
+                                : "orgqr");
+    return parse(name, e, routine);
+}
+
 static tn_element_type letter_type(char letter, tn_element_type e)
 {
     bool single = e == TN_F32 || e == TN_C64;
@@ -140,10 +162,11 @@ tn_status *tn_infer_lapack(const tn_op *op, tn_arena *a, const tn_type **out)
     const char *target = tn_op_string(op, TN_ATTR_call_target_name);
     tn_element_type e;
     char routine[16];
-    const tn_lapack_family *f = parse(target, &e, routine);
+    const tn_lapack_family *f = find_family(op, &e, routine);
     const char *signature = !f ? NULL : tn_is_complex(e) ? f->complex : f->real;
     if (!signature)
-        return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s'", target);
+        return TN_OP_ERROR(NOT_FOUND, op, "no handler for custom call target '%s' on %s", target,
+                           op->n_operands ? TN_TYPE_IN_MESSAGE(tn_operand_type(op, 0)) : "nothing");
     if (!tn_lapack_find(routine))
         return TN_OP_ERROR(NOT_FOUND, op,
                            "target '%s' needs %s of LAPACK, which %s lacks; install scipy or "
@@ -267,7 +290,7 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
     job j = {.op = op, .operands = operands, .results = results};
     char routine[16];
     tn_element_type e;
-    j.family = parse(tn_op_string(op, TN_ATTR_call_target_name), &e, routine);
+    j.family = find_family(op, &e, routine);
     dims d;
     TN_TRY(check_signature(op, tn_is_complex(e) ? j.family->complex : j.family->real, e, &d));
     TN_TRY(check_vectors(op, &d));

@@ -208,8 +208,8 @@ static void forms_of_ops(void **state)
          "has_side_effect = false, operand_layouts = [dense<[1, 0]> : tensor<2xindex>]"},
         {"%0 = stablehlo.custom_call @\"a b\"(%a) {mhlo.x = \"y\"} : (tensor<2x3xf32>) -> "
          "tensor<2x3xf32>",
-         "call_target_name = \"a b\", called_computations = [], has_side_effect = false, "
-         "output_operand_aliases = []}> {mhlo.x = \"y\"}"},
+         "call_target_name = \"a b\", called_computations = [], has_side_effect = "
+         "false}> {mhlo.x = \"y\"}"},
         {"%0 = stablehlo.composite \"my.op\" %a {composite_attributes = {k = 2 : i64}, "
          "decomposition = @main, version = 1 : i32} : (tensor<2x3xf32>) -> tensor<2x3xf32>",
          "<{composite_attributes = {k = 2 : i64}, decomposition = @main, name = \"my.op\", version "
