@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/options.h"
+#include "base/trace.h"
 #include "runtime/stage.h"
 
-enum { ENTRIES_AT_MOST = 128 };
 #define BYTES_AT_MOST ((size_t)256 << 20) /* of code and constants; one entry is always kept */
 
 typedef struct {
@@ -30,8 +32,8 @@ typedef struct {
 struct tn_sized_cache {
     pthread_mutex_t lock;
     uint64_t clock;
-    size_t bytes, n;
-    entry entries[ENTRIES_AT_MOST];
+    size_t bytes, n, capacity;
+    entry *entries;
 };
 
 static tn_status *no_memory(void)
@@ -107,6 +109,7 @@ void tn_sized_cache_free(tn_sized_cache *c)
     if (!c) return;
     for (size_t i = 0; i < c->n; i++) free_entry(&c->entries[i]);
     pthread_mutex_destroy(&c->lock);
+    free(c->entries);
     free(c);
 }
 
@@ -146,24 +149,47 @@ static entry take_oldest(tn_sized_cache *c)
     return e;
 }
 
-/* Takes the entry. If another thread was faster, its executable stays. What has to go is freed
- * outside of the lock, for that may be the end of a program. */
+/* Takes the entry, unless another thread was faster or there is no memory. */
+static bool add(tn_sized_cache *c, entry *e)
+{
+    if (find(c, &e->key, e->hash)) return false;
+    if (c->n == c->capacity) {
+        size_t capacity = c->capacity ? c->capacity * 2 : 8;
+        entry *more = realloc(c->entries, capacity * sizeof *more);
+        if (!more) return false;
+        c->entries = more;
+        c->capacity = capacity;
+    }
+    e->used = ++c->clock;
+    c->bytes += e->bytes;
+    c->entries[c->n++] = *e;
+    return true;
+}
+
+static bool is_over_full(const tn_sized_cache *c)
+{
+    return c->n > 1 && (c->n > (size_t)tn_options_get()->sizes || c->bytes > BYTES_AT_MOST);
+}
+
+/* Takes the entry. What has to go is freed outside of the lock: that may be the end of a program.
+ */
 static void insert(tn_sized_cache *c, entry *e)
 {
-    entry gone[ENTRIES_AT_MOST + 1];
-    size_t n_gone = 0;
+    bool more = true;
+    entry gone = *e;
     pthread_mutex_lock(&c->lock);
-    if (find(c, &e->key, e->hash)) {
-        gone[n_gone++] = *e;
-    } else {
-        while (c->n == ENTRIES_AT_MOST || (c->n && c->bytes + e->bytes > BYTES_AT_MOST))
-            gone[n_gone++] = take_oldest(c);
-        e->used = ++c->clock;
-        c->bytes += e->bytes;
-        c->entries[c->n++] = *e;
+    if (add(c, e)) {
+        more = is_over_full(c);
+        if (more) gone = take_oldest(c);
     }
     pthread_mutex_unlock(&c->lock);
-    for (size_t i = 0; i < n_gone; i++) free_entry(&gone[i]);
+    while (more) {
+        free_entry(&gone);
+        pthread_mutex_lock(&c->lock);
+        more = is_over_full(c);
+        if (more) gone = take_oldest(c);
+        pthread_mutex_unlock(&c->lock);
+    }
 }
 
 /* ---- Making what is not there ---- */
@@ -192,8 +218,15 @@ static tn_status *make(tn_loaded_executable *l, const tn_sized_run *run, const k
                        tn_executable **stage)
 {
     tn_executable *e = NULL;
+    const char *name = l->program.info->name;
+    uint64_t begin = tn_trace_begin();
     tn_status *s = specialize(l, run, k, values_at, &e);
-    if (s) return tn_status_annotate(s, "%s with the sizes of this call", l->program.info->name);
+    TN_TRACE_END(begin, TN_TRACE_COMPILE, "specialize", NULL, name, 0);
+    if (!s)
+        tn_log(TN_LOG_INFO, "runtime", "%s: compiled %s of %zu bytes for new sizes", name,
+               tn_executable_stage(e) ? "a stage" : "a program",
+               tn_executable_get_info(e)->code_bytes);
+    if (s) return tn_status_annotate(s, "%s with the sizes of this call", name);
     entry new = {.hash = hash, .bytes = tn_executable_get_info(e)->code_bytes};
     s = extend(&new.key, k->data, k->size);
     if (!s && tn_executable_stage(e)) new.stage = tn_executable_retain(e);
