@@ -7,6 +7,9 @@
 #   make test           all tests; the last line counts them
 #   make check-full     the whole conformance suite on the cpu and the sim plugin
 #   make cases DIR=...  StableHLO cases with known answers, through the C API (PLUGIN=... takes another plugin)
+#   make jax-suite JAXDIR=... SAMPLE=...   JAX's own tests (FILES="lax_test fft_test": whole files)
+#   make matrix         the wheel, the demo and smoke tests with several versions of JAX
+#   make ecosystem      Flax, Optax and others beside jaxlib's CPU
 #   make wheel          dist/tenon_pjrt-*.whl with the library inside
 #   make fuzz-values    random programs, compiled beside interpreted, until one differs (SEED=..., SECONDS=3600)
 #   make sanitize tsan  the C tests under ASan + UBSan, and under TSan
@@ -15,6 +18,7 @@ BUILD ?= build
 PYTHON ?= python3
 KINDS ?= checks tools unit clients jax sim cases programs
 DIR ?= ../shared/stablehlo
+SAMPLE ?= ../shared/jax_sample
 PLUGIN ?= $(BUILD)/libtenon_pjrt.so
 
 SEED ?= $(shell date +%s)000
@@ -57,6 +61,15 @@ cases: build
 
 fuzz-values: build
 	@$(BUILD)/test/values/fuzz-values --seed $(SEED) --seconds $(SECONDS) --forms
+
+jax-suite: build venv
+	@$(PY) tools/jax_suite.py $(JAXDIR) $(SAMPLE) $(if $(FILES),--files $(FILES)) $(if $(LISTS),--groups $(LISTS))
+
+matrix: wheel
+	@$(PYTHON) tools/matrix.py $(BUILD) $(VERSIONS)
+
+ecosystem: build venv
+	@tools/ecosystem.sh $(BUILD)
 
 wheel: build venv
 	@tools/wheel.sh $(BUILD)

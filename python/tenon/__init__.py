@@ -14,6 +14,7 @@ the wheel, the one in the build folder of the source tree that this package was 
 
 import ctypes
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 __version__ = "0.1.0"
@@ -49,13 +50,33 @@ def _client_options(name):
     import jaxlib
     from jax._src import xla_bridge
 
-    count = xla_bridge.num_cpu_devices.value
+    flag = getattr(xla_bridge, "num_cpu_devices", None)  # before 0.5.0 JAX has none
+    count = flag.value if flag is not None else int(os.environ.get("JAX_NUM_CPU_DEVICES", -1))
     options = {"cpu_device_count": count} if count >= 0 else {}
     if tuple(int(n) for n in jaxlib.__version__.split(".")[:2]) >= (0, 11):
         options["profiler_api_size"] = 104
     if name == "tenon_sim":
         options["platform_name"] = "cpu"
     return options | _options
+
+
+class _Options(Mapping):
+    """The options of a platform, asked for when the client is made: JAX before 0.6 takes a mapping, later also a function."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __call__(self):
+        return _client_options(self._name)
+
+    def __getitem__(self, key):
+        return self()[key]
+
+    def __iter__(self):
+        return iter(self())
+
+    def __len__(self):
+        return len(self())
 
 
 def configure(**options):
@@ -110,19 +131,19 @@ def _add_cpu(config, listed):
 
 def initialize():
     """Registers the platforms; JAX calls it once, before it makes its first client."""
-    from functools import partial
-
     import jax
     from jax._src import config, xla_bridge
 
     from tenon import ffi
 
+    # Old versions of jaxlib otherwise take only plugins made for their own version of the C API.
+    os.environ.setdefault("ENABLE_PJRT_COMPATIBILITY", "1")
     os.register_at_fork(after_in_child=_start_over_in_child)
     platforms = config.jax_platforms.value
     for name in platforms.split(",") if platforms else ["tenon"]:
         if name in _NAMES:
             path = library_path(name)
-            _loaded.append(xla_bridge.register_plugin(name, library_path=path, options=partial(_client_options, name),
+            _loaded.append(xla_bridge.register_plugin(name, library_path=path, options=_Options(name),
                                                       priority=_PRIORITY))
             ffi.connect(path, name)
     if platforms:

@@ -71,6 +71,7 @@ static tn_jv value_at(run *r, site s, tn_element_type e)
             if (b->fill_reg[i] == s.index) {
                 s = b->fill_from[i];
                 splat = true;
+                break; /* s.index is another thing now */
             }
         break;
     case AT_ADDRESS: break;

@@ -50,6 +50,30 @@ static void text_is_compiled(void **state)
     tn_status_free(s);
 }
 
+/* Two elements that are laid out over two registers: each its own. */
+static void scalars_of_one_group_are_told_apart(void **state)
+{
+    static const char text[] =
+        "func.func @main(%a: tensor<2xui32>, %x: tensor<2xui32>, %y: tensor<2xui32>)"
+        " -> (tensor<2xui32>, tensor<2xui32>) {\n"
+        "  %1 = stablehlo.slice %a [0:1] : (tensor<2xui32>) -> tensor<1xui32>\n"
+        "  %2 = stablehlo.reshape %1 : (tensor<1xui32>) -> tensor<ui32>\n"
+        "  %3 = stablehlo.slice %a [1:2] : (tensor<2xui32>) -> tensor<1xui32>\n"
+        "  %4 = stablehlo.reshape %3 : (tensor<1xui32>) -> tensor<ui32>\n"
+        "  %5 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<ui32>) -> tensor<2xui32>\n"
+        "  %6 = stablehlo.add %x, %5 : tensor<2xui32>\n"
+        "  %7 = stablehlo.broadcast_in_dim %4, dims = [] : (tensor<ui32>) -> tensor<2xui32>\n"
+        "  %8 = stablehlo.add %y, %7 : tensor<2xui32>\n"
+        "  return %6, %8 : tensor<2xui32>, tensor<2xui32>\n}\n";
+    tn_executable *e;
+    MUST(tn_compile(text, sizeof text - 1, "mlir", 4, NULL, &e));
+    uint32_t in[2] = {10, 20}, x[2] = {0, 1}, y[2] = {2, 3}, a[2], b[2];
+    MUST(run_executable(e, (void *[]){in, x, y}, (void *[]){a, b}));
+    assert_memory_equal(a, ((uint32_t[]){10, 11}), sizeof a);
+    assert_memory_equal(b, ((uint32_t[]){22, 23}), sizeof b);
+    tn_executable_release(e);
+}
+
 static bool after_a_thousand_turns(const void *arg)
 {
     int *turns = (int *)arg;
@@ -93,6 +117,7 @@ int main(void)
         cmocka_unit_test(results_are_computed_and_copied),
         cmocka_unit_test(a_foreign_format_is_refused),
         cmocka_unit_test(text_is_compiled),
+        cmocka_unit_test(scalars_of_one_group_are_told_apart),
         cmocka_unit_test(a_loop_without_end_can_be_cancelled),
     };
     return cmocka_run_group_tests_name("executable-run", tests, NULL, NULL);

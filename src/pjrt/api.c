@@ -22,6 +22,8 @@
     TN_PJRT_ENTRY_IN(PJRT_##name, IMPLEMENTATION_##implemented(name), required)
 #define OUT(returns, implemented, name, required, first_out)                                       \
     TN_PJRT_ENTRY_OUT(PJRT_##name, IMPLEMENTATION_##implemented(name), required, first_out)
+#define OUT_WHOLE(returns, implemented, name, required, first_out)                                 \
+    TN_PJRT_ENTRY_OUT_WHOLE(PJRT_##name, IMPLEMENTATION_##implemented(name), required)
 #include "pjrt/slots.def"
 
 /* A call that returns nothing cannot say what is wrong with its args. */

@@ -80,6 +80,14 @@ tn_status *tn_pjrt_take(const void *array, size_t i, size_t least, size_t ours, 
         return error;                                                                              \
     }
 
+#define TN_PJRT_ENTRY_OUT_WHOLE(name, implementation, required)                                    \
+    static PJRT_Error *entry_##name(name##_Args *args)                                             \
+    {                                                                                              \
+        enum { LEAST = PJRT_STRUCT_SIZE(name##_Args, required) };                                  \
+        const size_t size = args ? args->struct_size : 0;                                          \
+        return size < LEAST ? tn_pjrt_refuse(#name, LEAST, size) : implementation(args);           \
+    }
+
 #define TN_PJRT_COME_IN(name, implementation, required)                                            \
     enum { OURS = name##_Args_STRUCT_SIZE, LEAST = PJRT_STRUCT_SIZE(name##_Args, required) };      \
     const size_t size = args ? args->struct_size : 0;                                              \
