@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codegen/groups.h"
+#include "codegen/rows.h"
 
 #include <string.h>
 
@@ -262,4 +263,5 @@ void tn_cluster_region(tn_cluster_context *c, const tn_region *r, const tn_clust
     }
     *out = list;
     *n = f.n_groups;
+    if (c->fuse) tn_rows_find(c, r, out, n);
 }

@@ -14,6 +14,7 @@
 typedef struct {
     const tn_op *op;             /* of a cluster that is no tile program */
     const tn_tile_program *tile; /* or NULL */
+    const struct tn_rows *rows;  /* several of them, see rows.h; or NULL */
 } tn_cluster;
 
 /* What is known of a function's values before its regions are clustered. */
@@ -27,6 +28,7 @@ typedef struct tn_cluster_context {
     /* [n_values] of native.c */
     void *natives, *native_elements;
     uint32_t *native_uses, *native_touched;
+    uint32_t *last_read, *made_by; /* [n_values] of rows.c */
 } tn_cluster_context;
 
 /* Prepares for the regions of `f`, whose module is numbered. Uses the marks of its ops. Tile

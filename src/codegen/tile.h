@@ -76,6 +76,8 @@ typedef struct {
 
 /* Runs it. memory: the inputs', then the outputs'. */
 void tn_tile_run(const tn_tile_program *p, struct tn_thread_pool *pool, void *const *memory);
+/* Runs it on elements [begin, end) of the space, on the calling thread. */
+void tn_tile_run_part(const tn_tile_program *p, void *const *memory, int64_t begin, int64_t end);
 /* May output `out` be the memory of input `in`? */
 bool tn_tile_may_overwrite(const tn_tile_program *p, uint32_t in, uint32_t out);
 

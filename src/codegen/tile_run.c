@@ -40,25 +40,28 @@ static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t b
     }
 }
 
-static void run_tiles(void *ctx, int64_t first, int64_t end)
+void tn_tile_run_part(const tn_tile_program *p, void *const *memory, int64_t begin, int64_t end)
 {
-    const job *j = ctx;
-    const tn_tile_program *p = j->p;
     _Alignas(64) char registers[TN_TILE_REGISTERS];
     uintptr_t bases[TN_TILE_FIRST_PORT + PORTS_AT_MOST];
     bases[TN_TILE_FIXED] = 0;
     bases[TN_TILE_REGISTER] = (uintptr_t)registers;
     for (uint32_t i = 0; i < p->n_inputs + p->n_outputs; i++)
-        bases[TN_TILE_FIRST_PORT + i] = (uintptr_t)j->memory[i];
-    int64_t most = p->n < p->tile ? p->n : p->tile;
+        bases[TN_TILE_FIRST_PORT + i] = (uintptr_t)memory[i];
+    int64_t most = end - begin < p->tile ? end - begin : p->tile;
     for (uint32_t i = 0; i < p->n_fills; i++) {
         const tn_tile_fill *f = &p->fills[i];
         tn_tile_fill_with(address(bases, &f->to, 0), address(bases, &f->from, 0), f->bytes, most);
     }
-    for (int64_t t = first; t < end; t++) {
-        int64_t begin = t * p->tile, n = p->n - begin;
-        run_tile(p, bases, begin, n < p->tile ? n : p->tile);
-    }
+    for (; begin < end; begin += p->tile)
+        run_tile(p, bases, begin, end - begin < p->tile ? end - begin : p->tile);
+}
+
+static void run_tiles(void *ctx, int64_t first, int64_t end)
+{
+    const job *j = ctx;
+    int64_t to = end * j->p->tile;
+    tn_tile_run_part(j->p, j->memory, first * j->p->tile, to < j->p->n ? to : j->p->n);
 }
 
 void tn_tile_run(const tn_tile_program *p, struct tn_thread_pool *pool, void *const *memory)

@@ -103,6 +103,16 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
             flops = (double)item->tile->n * item->tile->n_ops;
             bytes = bytes_of_tile(item->tile);
             ns += n * item->tile->cost_ns * (double)item->tile->n;
+        } else if (item->kind == TN_ITEM_ROWS) {
+            const tn_rows *r = item->rows;
+            for (uint32_t j = 0; j < r->n_inputs; j++)
+                bytes += (double)tn_type_bytes(r->values[r->inputs[j]].value->type);
+            for (uint32_t j = 0; j < r->n_outputs; j++)
+                bytes += (double)tn_type_bytes(r->values[r->outputs[j]].value->type);
+            for (uint32_t j = 0; j < r->n_steps; j++)
+                flops += (double)(r->n * r->steps[j].per_row) *
+                         (r->steps[j].tile ? r->steps[j].tile->n_ops : 1);
+            ns += n * r->row_ns * (double)r->n;
         } else if (item->kind == TN_ITEM_NATIVE) {
             double trips = (double)tn_trip_count(item->op);
             known = known && trips >= 0;

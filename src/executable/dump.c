@@ -26,8 +26,8 @@ static void print_tile(FILE *f, const tn_tile_program *t)
 
 void tn_dump_steps(const tn_executable *e, FILE *f)
 {
-    static const char *const names[] = {"tile", "loop",   "eval",   "fill", "copy",
-                                        "jump", "unless", "switch", "end"};
+    static const char *const names[] = {"tile", "rows", "loop",   "eval",   "fill",
+                                        "copy", "jump", "unless", "switch", "end"};
     fprintf(f, "// steps of %s, %zu bytes of temporary memory\n", e->info.name, e->info.temp_bytes);
     for (uint32_t i = 0; i < e->n_steps; i++) {
         const tn_step *s = &e->steps[i];

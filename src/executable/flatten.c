@@ -262,6 +262,15 @@ static void flatten_tile(tn_plan *p, const tn_tile_program *t, uint32_t loop)
     }
 }
 
+static void flatten_rows(tn_plan *p, const tn_rows *rows, uint32_t loop)
+{
+    uint32_t at = add_item(p, (tn_item){.kind = TN_ITEM_ROWS, .loop = loop, .rows = rows});
+    for (uint32_t i = 0; i < rows->n_outputs; i++) {
+        const tn_value *v = rows->values[rows->outputs[i]].value;
+        p->root_of[v->id] = add_root(p, v, tn_type_bytes(v->type), at);
+    }
+}
+
 static tn_status *flatten_ops(tn_plan *p, const tn_region *r, uint32_t loop)
 {
     const tn_cluster *clusters;
@@ -269,6 +278,7 @@ static tn_status *flatten_ops(tn_plan *p, const tn_region *r, uint32_t loop)
     tn_cluster_region(&p->clusters, r, &clusters, &n);
     for (uint32_t i = 0; i < n; i++) {
         if (clusters[i].tile) flatten_tile(p, clusters[i].tile, loop);
+        else if (clusters[i].rows) flatten_rows(p, clusters[i].rows, loop);
         else TN_TRY(flatten_op(p, clusters[i].op, loop));
     }
     return NULL;

@@ -26,6 +26,7 @@ static const tn_trace_label *make_label(const tn_executable *e, const tn_step *s
     const tn_op *op = op_of(s);
     switch ((tn_step_kind)s->kind) {
     case TN_STEP_TILE: name_tile(s->tile, name, sizeof name); break;
+    case TN_STEP_ROWS: snprintf(name, sizeof name, "rows around %s", tn_op_text(op)); break;
     case TN_STEP_NATIVE:
     case TN_STEP_EVAL: snprintf(name, sizeof name, "%s", tn_op_text(op)); break;
     case TN_STEP_FILL: snprintf(name, sizeof name, "fill"); break;
@@ -57,7 +58,9 @@ uint64_t tn_step_bytes(const tn_step *s)
 {
     if (s->kind == TN_STEP_FILL) return s->bytes;
     if (s->kind == TN_STEP_COPY) return 2 * s->bytes;
-    if (s->kind != TN_STEP_EVAL && s->kind != TN_STEP_TILE && s->kind != TN_STEP_NATIVE) return 0;
+    if (s->kind != TN_STEP_EVAL && s->kind != TN_STEP_TILE && s->kind != TN_STEP_NATIVE &&
+        s->kind != TN_STEP_ROWS)
+        return 0;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < s->n_operands + s->n_results; i++)
         bytes += tn_type_bytes(s->refs[i].type);

@@ -45,6 +45,10 @@ void tn_plan_liveness(tn_plan *p)
             for (uint32_t i = 0; i < item->tile->n_inputs; i++)
                 use(p, item->tile->inputs[i].value, at);
             break;
+        case TN_ITEM_ROWS:
+            for (uint32_t i = 0; i < item->rows->n_inputs; i++)
+                use(p, item->rows->values[item->rows->inputs[i]].value, at);
+            break;
         case TN_ITEM_NATIVE:
             for (uint32_t i = 0; i < item->native->n_ports; i++)
                 if (item->native->ports[i]) use(p, item->native->ports[i], at);

@@ -20,6 +20,7 @@
 
 #include "codegen/cluster.h"
 #include "codegen/native.h"
+#include "codegen/rows.h"
 #include "ir/ir.h"
 #include "ops/body.h"
 
@@ -29,6 +30,7 @@ typedef enum {
     TN_ITEM_START,
     TN_ITEM_OP,
     TN_ITEM_TILE,
+    TN_ITEM_ROWS,   /* tile programs and reductions together */
     TN_ITEM_NATIVE, /* a whole loop as machine code */
     TN_ITEM_MOVES,  /* parallel copies: all sources are read before any target is written */
     TN_ITEM_BRANCH, /* to `target` unless `value` */
@@ -45,6 +47,7 @@ typedef struct {
     const tn_body *const *bodies; /* of an op's regions */
     const tn_tile_program *tile;
     const tn_native *native;
+    const tn_rows *rows;
     uint32_t target;   /* BRANCH, JUMP */
     uint32_t first, n; /* MOVES: of tn_plan.moves; SWITCH: of tn_plan.targets */
 } tn_item;

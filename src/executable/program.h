@@ -21,6 +21,7 @@ typedef struct {
 
 typedef enum {
     TN_STEP_TILE,   /* a tile program on refs: inputs, then outputs */
+    TN_STEP_ROWS,   /* tile programs and reductions on refs: inputs, then outputs */
     TN_STEP_NATIVE, /* a loop as machine code, on refs */
     TN_STEP_EVAL,   /* eval(op) on refs: n_operands operands, then n_results results */
     TN_STEP_FILL,   /* refs[0] with copies of `element` */
@@ -55,6 +56,7 @@ typedef struct {
         const uint32_t *targets;
         const tn_tile_program *tile;
         const tn_native *native;
+        const tn_rows *rows;
     };
 } tn_step;
 

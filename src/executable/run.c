@@ -59,6 +59,15 @@ static void run_tile(machine *m, const tn_step *s)
     tn_tile_run(s->tile, m->ctx.pool, memory);
 }
 
+static tn_status *run_rows(machine *m, const tn_step *s)
+{
+    uint32_t n = s->n_operands + s->n_results;
+    void **memory = (void **)m->tensors;
+    for (uint32_t i = 0; i < n; i++) memory[i] = address(m, &s->refs[i]);
+    tn_scratch_reset(m->ctx.scratch);
+    return tn_rows_run(s->rows, &m->ctx, memory);
+}
+
 /* Turns of a loop in machine code before it looks whether the run was cancelled: about 100 us. */
 #define TURNS 20000
 
@@ -97,6 +106,7 @@ static inline tn_status *do_step(machine *m, const tn_step *s)
 {
     switch ((tn_step_kind)s->kind) {
     case TN_STEP_TILE: run_tile(m, s); break;
+    case TN_STEP_ROWS: return run_rows(m, s);
     case TN_STEP_NATIVE: return run_native(m, s);
     case TN_STEP_EVAL: return evaluate(m, s);
     case TN_STEP_FILL:
@@ -135,6 +145,7 @@ static tn_status *run_steps(machine *m)
     for (;;) {
         switch ((tn_step_kind)s->kind) {
         case TN_STEP_TILE:
+        case TN_STEP_ROWS:
         case TN_STEP_NATIVE:
         case TN_STEP_EVAL:
         case TN_STEP_FILL:

@@ -89,6 +89,26 @@ static void add_tile(maker *m, const tn_item *item)
     if (n > m->e->refs_at_most) m->e->refs_at_most = n;
 }
 
+static void add_rows(maker *m, const tn_item *item)
+{
+    const tn_rows *p = item->rows;
+    uint32_t n = p->n_inputs + p->n_outputs;
+    tn_step_ref *refs = TN_NEW_ARRAY(m->plan->arena, tn_step_ref, n), *r = refs;
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        *r++ = ref_of(m->plan, p->values[p->inputs[i]].value);
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        *r++ = ref_of(m->plan, p->values[p->outputs[i]].value);
+    const tn_op *op = NULL;
+    for (uint32_t i = 0; i < p->n_steps && !op; i++) op = p->steps[i].reduce;
+    add_step(m, (tn_step){.kind = TN_STEP_ROWS,
+                          .op = op,
+                          .n_operands = p->n_inputs,
+                          .n_results = p->n_outputs,
+                          .refs = refs,
+                          .rows = p});
+    if (n > m->e->refs_at_most) m->e->refs_at_most = n;
+}
+
 static void add_native(maker *m, const tn_item *item)
 {
     const tn_native *native = item->native;
@@ -138,6 +158,7 @@ static void add_item(maker *m, const tn_item *item)
     case TN_ITEM_OP: add_op(m, item); break;
     case TN_ITEM_TILE: add_tile(m, item); break;
     case TN_ITEM_NATIVE: add_native(m, item); break;
+    case TN_ITEM_ROWS: add_rows(m, item); break;
     case TN_ITEM_MOVES: add_moves(m, item); break;
     case TN_ITEM_BRANCH:
         add_step(m, (tn_step){.kind = TN_STEP_UNLESS,

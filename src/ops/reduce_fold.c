@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/thread_pool.h"
+#include "kernels/reduce_rows.h"
 #include "ops/access.h"
 #include "ops/infer.h"
 #include "ops/piece_memory.h"
@@ -46,6 +47,7 @@ typedef enum { ROWS, COLUMNS, COLLECTED } method;
 typedef struct {
     tn_reduction *r;
     method how;
+    tn_row_fold_fn *fold; /* of ROWS, or NULL */
     int64_t tile, tiles, share, shares;
     void **partial; /* [n]: [shares][kept.n] accumulators */
     tn_piece_memory memory;
@@ -299,8 +301,14 @@ static tn_status *fold_piece(const job *j, work *w, int64_t tile, int64_t share)
         if (j->how == ROWS) {
             int64_t base;
             tn_nest_offsets(&r->kept, first, 1, &base);
-            fold_row(r, w, base, begin, end,
-                     element(j->partial[0], r->combiner.parts[0].acc_width, at + first));
+            void *to = element(j->partial[0], r->combiner.parts[0].acc_width, at + first);
+            if (j->fold && tn_nest_run(&r->reduced, begin) >= end - begin) {
+                int64_t offset;
+                tn_nest_offsets(&r->reduced, begin, 1, &offset);
+                j->fold(source(r, 0, base + offset), end - begin, to);
+            } else {
+                fold_row(r, w, base, begin, end, to);
+            }
             n = 1;
         } else {
             int64_t run = j->how == COLUMNS ? tn_nest_run(&r->kept, first) : FEW_LANES;
@@ -373,17 +381,12 @@ static void finish_tiles(void *ctx, int64_t begin, int64_t end)
     tn_keep_first(&j->failure, s);
 }
 
-static void cut(job *j)
+enum { ROW_AT_LEAST = 64 };
+
+static void cut_rows(int64_t kept, int64_t reduced, bool rows, job *j)
 {
-    const tn_reduction *r = j->r;
-    int64_t kept = r->kept.n, reduced = r->reduced.n;
-    int64_t run = tn_nest_run(&r->reduced, 0), columns = tn_nest_run(&r->kept, 0);
-    if (r->combiner.by_kernel && tn_nest_inner_step(&r->reduced) == 1 && run >= 32 && reduced >= 64)
-        j->how = ROWS;
-    else if (tn_nest_inner_step(&r->kept) == 1 && columns >= 64) j->how = COLUMNS;
-    else j->how = COLLECTED;
     j->tile = j->how == COLUMNS ? LANES : FEW_LANES;
-    if (j->how == ROWS) j->tile = reduced < PIECE ? PIECE / reduced : 1;
+    if (rows) j->tile = reduced < PIECE ? PIECE / reduced : 1;
     j->tiles = (kept + j->tile - 1) / j->tile;
     j->share = reduced;
     if (j->tiles < 16) {
@@ -393,6 +396,36 @@ static void cut(job *j)
         if (j->share < 1024) j->share = reduced < 1024 ? reduced : 1024;
     }
     j->shares = (reduced + j->share - 1) / j->share;
+}
+
+bool tn_reduction_has_whole_rows(int64_t rows, int64_t length)
+{
+    job j = {.how = ROWS};
+    if (length < ROW_AT_LEAST) return false;
+    cut_rows(rows, length, true, &j);
+    return j.shares == 1;
+}
+
+/* The fold that leaves in the accumulator what the combiner's kernel would. */
+static tn_row_fold_fn *find_fold(const tn_combiner *c)
+{
+    const tn_combiner_part *p = &c->parts[0];
+    bool fits = p->acc == p->from || (p->from == TN_BF16 && p->acc == TN_F32);
+    return fits ? tn_row_fold(tn_cpu_isa(), c->kernel_op, p->from) : NULL;
+}
+
+static void cut(job *j)
+{
+    const tn_reduction *r = j->r;
+    int64_t kept = r->kept.n, reduced = r->reduced.n;
+    int64_t run = tn_nest_run(&r->reduced, 0), columns = tn_nest_run(&r->kept, 0);
+    if (r->combiner.by_kernel && tn_nest_inner_step(&r->reduced) == 1 && run >= 32 &&
+        reduced >= ROW_AT_LEAST)
+        j->how = ROWS;
+    else if (tn_nest_inner_step(&r->kept) == 1 && columns >= 64) j->how = COLUMNS;
+    else j->how = COLLECTED;
+    if (j->how == ROWS) j->fold = find_fold(&r->combiner);
+    cut_rows(kept, reduced, j->how == ROWS, j);
 }
 
 tn_status *tn_reduction_run(tn_reduction *r)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.h - tile programs and reductions of rows that run together, some rows at a time.
+ *
+ * A softmax, a layer norm and the like are reductions along the rows of an array, between tile
+ * programs over its elements or its rows. All of them go through a block of rows before the next
+ * block is begun: what one leaves for the next is still in the cache, and what only they read has
+ * no memory but that of one block. Each computes as it does alone: same bits.
+ *
+ * Threads: immutable; any number of threads may run it. */
+#ifndef TN_CODEGEN_ROWS_H
+#define TN_CODEGEN_ROWS_H
+
+#include "codegen/cluster.h"
+#include "kernels/reduce_rows.h"
+#include "ops/ops.h"
+
+typedef struct {
+    const tn_value *value;
+    int64_t row_bytes; /* 0: the same for all rows */
+    bool is_temp;      /* only in the memory of a block, at `offset` in units of a row's bytes */
+    int64_t offset;
+} tn_rows_value;
+
+#define TN_ROWS_PORTS 64 /* of one tile program of a group, at most */
+
+/* A tile program, or a reduction of values[refs[0]] from values[refs[1]] to values[refs[2]]. */
+typedef struct {
+    const tn_tile_program *tile;
+    const tn_op *reduce;
+    int64_t per_row; /* elements of a row: of the tile's space, of the reduction's operand */
+    const uint32_t *refs;
+    tn_row_fold_fn *fold;
+    tn_kernel load, combine, store; /* load, store: run is NULL where types are the same */
+    uint32_t from_bytes, acc_bytes, to_bytes;
+} tn_rows_step;
+
+typedef struct tn_rows {
+    int64_t n, block; /* rows; of a block */
+    uint32_t n_values, n_steps, n_inputs, n_outputs;
+    const tn_rows_value *values;
+    const tn_rows_step *steps;
+    const uint32_t *inputs, *outputs; /* values that come from, or go to, memory outside */
+    int64_t temp_bytes;               /* of a row */
+    double row_ns;
+} tn_rows;
+
+/* Groups what can run together among the clusters of region `r`. Puts the new list into *list. */
+void tn_rows_find(tn_cluster_context *c, const tn_region *r, const tn_cluster **list, uint32_t *n);
+
+/* memory: of the inputs, then of the outputs. */
+tn_status *tn_rows_run(const tn_rows *p, const tn_eval_context *ctx,
+                       void *const *memory) TN_MUST_USE;
+
+#endif
