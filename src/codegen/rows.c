@@ -105,8 +105,11 @@ static bool reads_by_rows(const tn_tile_program *t, uint32_t port, int64_t rows)
         if (t->fills[i].from.base == base) return false;
     for (uint32_t i = 0; i < t->n_ops; i++) {
         const tn_tile_op *op = &t->ops[i];
-        for (uint32_t k = 0; k < op->n_ports; k++)
-            if (op->places[k].base == base) return false;
+        for (uint32_t k = 0; k < op->n_ports; k++) {
+            const tn_tile_place *p = &op->places[k];
+            bool by_row = t->row == t->n / rows && p->step == 0 && p->row_step == in->bytes;
+            if (p->base == base && !by_row) return false;
+        }
         if (op->code) continue;
         if (op->kernel.run) {
             for (uint32_t k = 0; k < op->kernel.n_operands; k++)

@@ -38,12 +38,14 @@ typedef struct {
     bool is_linear;             /* element i of the space is element i in memory */
 } tn_tile_port;
 
-/* Where an operand of a micro-op is: bases[base] + offset + step * (first element of the tile). */
+/* Where an operand of a micro-op is: bases[base] + offset + step * (first element of the tile) +
+ * row_step * (its row, where the program has rows). */
 enum { TN_TILE_FIXED, TN_TILE_REGISTER, TN_TILE_FIRST_PORT };
 typedef struct {
     uint64_t offset;
     uint32_t base;
     uint32_t step;
+    int64_t row_step;
 } tn_tile_place;
 
 typedef struct {
@@ -67,6 +69,7 @@ typedef struct {
 typedef struct {
     int64_t n;     /* elements of the space */
     uint32_t tile; /* elements of a tile */
+    int64_t row;   /* elements of a row, which tiles end with; 0: there are no rows */
     uint32_t n_inputs, n_outputs, n_ops, n_fills;
     const tn_tile_port *inputs, *outputs;
     const tn_tile_op *ops;

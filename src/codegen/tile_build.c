@@ -174,7 +174,7 @@ static uint32_t place_registers(builder *b)
 static tn_tile_place place_of(const builder *b, const site *s, uint32_t register_bytes)
 {
     switch (s->kind) {
-    case AT_INPUT: return (tn_tile_place){0, TN_TILE_FIRST_PORT + s->index, s->step};
+    case AT_INPUT: return (tn_tile_place){0, TN_TILE_FIRST_PORT + s->index, s->step, s->row_step};
     case AT_OUTPUT: return (tn_tile_place){0, TN_TILE_FIRST_PORT + b->n_inputs + s->index, s->step};
     case IN_REGISTER:
         return (tn_tile_place){(uint64_t)b->regs[s->index].place * register_bytes, TN_TILE_REGISTER,
@@ -276,6 +276,7 @@ static const tn_tile_program *finish(builder *b)
     }
     *p = (tn_tile_program){.n = b->n,
                            .tile = tile,
+                           .row = b->row,
                            .n_inputs = b->n_inputs,
                            .n_outputs = b->n_outputs,
                            .n_ops = b->n_ops,
@@ -296,6 +297,7 @@ const tn_tile_program *tn_tile_build(tn_cluster_context *c, const tn_group_op *o
     b.n_inputs = b.n_outputs = b.n_ops = b.n_regs = b.n_fills = b.n_sites = 0;
     b.widest = 1;
     b.cost = 0;
+    b.row = 0;
     for (uint32_t i = 0; i < n; i++) add_op(&b, ops[i].op, ops[i].is_copy);
     return finish(&b);
 }

@@ -12,6 +12,7 @@ typedef struct {
     uint32_t index;  /* of the port or the virtual register */
     uint64_t offset; /* AT_ADDRESS */
     uint32_t step;
+    int64_t row_step; /* AT_INPUT */
 } site;
 
 /* A register holds one value from one micro-op to another; fills hold theirs throughout. */
@@ -45,6 +46,7 @@ typedef struct {
     uint32_t n_sites;
     unsigned widest; /* bytes of an element in a register */
     double cost;
+    int64_t row; /* see tn_tile_program */
 } builder;
 
 /* Makes machine code of runs of micro-ops, each of which becomes one micro-op. Gives the time of

@@ -19,6 +19,8 @@ typedef struct {
     uint32_t made_regs[TN_TILE_OPS], n_made_regs; /* by the run itself */
     uint32_t made_outputs[TN_TILE_OPS], n_made_outputs;
     bool is_worth_it;
+    int64_t row;                           /* of those loads */
+    const micro *load_of_reg[TN_TILE_OPS]; /* loads that code can do itself, row by row; or NULL */
 } run;
 
 static void begin(run *r, builder *b)
@@ -66,6 +68,17 @@ static tn_jv value_at(run *r, site s, tn_element_type e)
     case IN_REGISTER:
         known = &r->of_reg[s.index];
         if (*known != TN_JIT_NO_VALUE) return *known;
+        if (r->load_of_reg[s.index]) {
+            const micro *load = r->load_of_reg[s.index];
+            const tn_access_map *map = load->op.map;
+            r->is_worth_it = true;
+            unsigned bytes = (unsigned)tn_element_type_bytes(e);
+            s = load->in[0];
+            splat = map->step[1] == 0;
+            s.step = splat ? 0 : bytes;
+            s.row_step = (map->step[0] - (splat ? 0 : map->size[1])) * (int64_t)bytes;
+            break;
+        }
         /* A fill is the same element everywhere. */
         for (uint32_t i = 0; i < b->n_fills; i++)
             if (b->fill_reg[i] == s.index) {
@@ -168,6 +181,8 @@ static bool end(run *r, uint32_t first, micro *out)
     }
     const tn_jit_code *code = tn_jit_end(&r->piece, b->n < 4);
     if (!code) return false;
+    for (uint32_t i = 0; i < r->n_ports; i++)
+        if (r->ports[i].row_step) b->row = r->row;
     double cost = 0.1 * r->n_ports;
     for (uint32_t i = 0; i < r->piece.n; i++)
         if (r->piece.list[i].op != TN_JIT_CONST) cost += 0.25 / code->lanes;
@@ -192,12 +207,57 @@ static void move_loads_first(builder *b)
     memcpy(b->ops + n_loads, rest, n_rest * sizeof *rest);
 }
 
+enum { ROW_AT_LEAST = 128 };
+
+/* Loads of an array of rows in which an element stands for a row or for a column, when all have
+ * rows of one length. `loads` keeps them while the program changes. */
+static void find_row_loads(builder *b, micro *loads, run *r)
+{
+    memset(r->load_of_reg, 0, sizeof r->load_of_reg);
+    r->row = 0;
+    for (uint32_t i = 0; i < b->n_ops; i++) {
+        const tn_tile_op *op = &b->ops[i].op;
+        if (op->kernel.run || op->ramp || op->map->n_dims != 2) continue;
+        const tn_access_map *m = op->map;
+        bool plain = m->step[1] == 0 || m->step[1] == 1;
+        bool even = m->size[1] % 16 == 0 || m->size[1] >= 4 * ROW_AT_LEAST;
+        if (!plain || !even || m->size[1] < ROW_AT_LEAST || (r->row && r->row != m->size[1]))
+            continue;
+        r->row = m->size[1];
+        loads[i] = b->ops[i];
+        r->load_of_reg[b->ops[i].out.index] = &loads[i];
+    }
+}
+
+static bool reads(const micro *m, uint32_t r)
+{
+    for (uint32_t k = 0; k < m->op.n_ports; k++)
+        if (m->ports[k].kind == IN_REGISTER && m->ports[k].index == r) return true;
+    if (m->op.code || !m->op.kernel.run) return false;
+    for (uint32_t k = 0; k < m->op.kernel.n_operands; k++)
+        if (m->in[k].kind == IN_REGISTER && m->in[k].index == r) return true;
+    return false;
+}
+
+static void drop_unread_loads(builder *b)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->n_ops; i++) {
+        const micro *m = &b->ops[i];
+        bool is_load = !m->op.code && !m->op.kernel.run, read = !is_load;
+        for (uint32_t k = i + 1; k < b->n_ops && !read; k++) read = reads(&b->ops[k], m->out.index);
+        if (read) b->ops[n++] = b->ops[i];
+    }
+    b->n_ops = n;
+}
+
 void tn_tile_jit(builder *b)
 {
     run r;
-    micro kept[TN_TILE_OPS];
+    micro kept[TN_TILE_OPS], loads[TN_TILE_OPS];
     uint32_t n = 0, at = 0;
     move_loads_first(b);
+    find_row_loads(b, loads, &r);
     b->cost = 0;
     while (at < b->n_ops) {
         begin(&r, b);
@@ -215,4 +275,5 @@ void tn_tile_jit(builder *b)
     }
     memcpy(b->ops, kept, n * sizeof *kept);
     b->n_ops = n;
+    drop_unread_loads(b);
 }

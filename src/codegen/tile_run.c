@@ -15,6 +15,11 @@ static inline char *address(const uintptr_t *bases, const tn_tile_place *p, int6
 {
     return (char *)(bases[p->base] + p->offset + (uint64_t)begin * p->step);
 }
+static inline char *address_in_row(const uintptr_t *bases, const tn_tile_place *p, int64_t begin,
+                                   int64_t row)
+{
+    return address(bases, p, begin) + row * p->row_step;
+}
 
 static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t begin, int64_t n)
 {
@@ -22,8 +27,9 @@ static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t b
         const tn_tile_op *op = &p->ops[i];
         if (op->code) {
             void *ports[TN_JIT_PORTS];
+            int64_t row = p->row ? begin / p->row : 0;
             for (uint32_t j = 0; j < op->n_ports; j++)
-                ports[j] = address(bases, &op->places[j], begin);
+                ports[j] = address_in_row(bases, &op->places[j], begin, row);
             tn_jit_run(op->code, op->ports, op->n_ports, ports, n);
             continue;
         }
@@ -53,8 +59,12 @@ void tn_tile_run_part(const tn_tile_program *p, void *const *memory, int64_t beg
         const tn_tile_fill *f = &p->fills[i];
         tn_tile_fill_with(address(bases, &f->to, 0), address(bases, &f->from, 0), f->bytes, most);
     }
-    for (; begin < end; begin += p->tile)
-        run_tile(p, bases, begin, end - begin < p->tile ? end - begin : p->tile);
+    for (int64_t n; begin < end; begin += n) {
+        n = end - begin < p->tile ? end - begin : p->tile;
+        int64_t left = p->row ? p->row - begin % p->row : n;
+        if (left < n) n = left;
+        run_tile(p, bases, begin, n);
+    }
 }
 
 static void run_tiles(void *ctx, int64_t first, int64_t end)

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions of rows and the elementwise ops around them: what they give together is what each
+ * gives alone, bit for bit, for each instruction set that there is. */
+#include <unistd.h>
+
+#include "executable/program_test.h"
+#include "reader/reader.h"
+
+/* Texts in which R, C and T stand for the rows, the columns and the element type. */
+#define SUM                                                                                        \
+    "applies stablehlo.add across dimensions = [1] : (tensor<RxCxT>, tensor<T>) -> tensor<RxT>\n"
+#define MAX                                                                                        \
+    "applies stablehlo.maximum across dimensions = [1] : (tensor<RxCxT>, tensor<T>) -> "           \
+    "tensor<RxT>\n"
+#define OVER_ROWS "dims = [0] : (tensor<RxT>) -> tensor<RxCxT>\n"
+
+static const char softmax[] =
+    "func.func @main(%x: tensor<RxCxT>) -> tensor<RxCxT> {\n"
+    "%inf = stablehlo.constant dense<-1.0e4> : tensor<T>\n"
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"
+    "%m = stablehlo.reduce(%x init: %inf) " MAX "%mb = stablehlo.broadcast_in_dim %m, " OVER_ROWS
+    "%d = stablehlo.subtract %x, %mb : tensor<RxCxT>\n"
+    "%e = stablehlo.exponential %d : tensor<RxCxT>\n"
+    "%s = stablehlo.reduce(%e init: %zero) " SUM "%sb = stablehlo.broadcast_in_dim %s, " OVER_ROWS
+    "%r = stablehlo.divide %e, %sb : tensor<RxCxT>\n"
+    "return %r : tensor<RxCxT>\n}\n";
+
+/* With a scale and a bias along the columns; the mean and what is normalised are wanted as well. */
+static const char layer_norm[] =
+    "func.func @main(%x: tensor<RxCxT>, %g: tensor<CxT>, %b: tensor<CxT>) -> (tensor<RxCxT>, "
+    "tensor<RxT>, tensor<RxCxT>) {\n"
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"
+    "%n = stablehlo.constant dense<0.0078125> : tensor<RxT>\n"
+    "%eps = stablehlo.constant dense<0.001> : tensor<RxT>\n"
+    "%s = stablehlo.reduce(%x init: %zero) " SUM "%m = stablehlo.multiply %s, %n : tensor<RxT>\n"
+    "%mb = stablehlo.broadcast_in_dim %m, " OVER_ROWS
+    "%d = stablehlo.subtract %x, %mb : tensor<RxCxT>\n"
+    "%q = stablehlo.multiply %d, %d : tensor<RxCxT>\n"
+    "%v = stablehlo.reduce(%q init: %zero) " SUM "%w = stablehlo.multiply %v, %n : tensor<RxT>\n"
+    "%u = stablehlo.add %w, %eps : tensor<RxT>\n"
+    "%i = stablehlo.rsqrt %u : tensor<RxT>\n"
+    "%ib = stablehlo.broadcast_in_dim %i, " OVER_ROWS
+    "%y = stablehlo.multiply %d, %ib : tensor<RxCxT>\n"
+    "%gb = stablehlo.broadcast_in_dim %g, dims = [1] : (tensor<CxT>) -> tensor<RxCxT>\n"
+    "%bb = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<CxT>) -> tensor<RxCxT>\n"
+    "%z = stablehlo.multiply %y, %gb : tensor<RxCxT>\n"
+    "%r = stablehlo.add %z, %bb : tensor<RxCxT>\n"
+    "return %r, %m, %d : tensor<RxCxT>, tensor<RxT>, tensor<RxCxT>\n}\n";
+
+/* What the rows give is used along the columns, and as a whole: another cluster's work. */
+static const char crossed[] =
+    "func.func @main(%x: tensor<RxRxT>) -> (tensor<RxRxT>, tensor<T>) {\n"
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"
+    "%e = stablehlo.tanh %x : tensor<RxRxT>\n"
+    "%s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : "
+    "(tensor<RxRxT>, tensor<T>) -> tensor<RxT>\n"
+    "%a = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<RxT>) -> tensor<RxRxT>\n"
+    "%b = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<RxT>) -> tensor<RxRxT>\n"
+    "%c = stablehlo.subtract %e, %a : tensor<RxRxT>\n"
+    "%d = stablehlo.add %c, %b : tensor<RxRxT>\n"
+    "%t = stablehlo.reduce(%s init: %zero) applies stablehlo.add across dimensions = [0] : "
+    "(tensor<RxT>, tensor<T>) -> tensor<T>\n"
+    "return %d, %t : tensor<RxRxT>, tensor<T>\n}\n";
+
+enum { ELEMENTS = 300000, VALUES = 3 };
+
+static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
+{
+    const char *text = self->read_ctx;
+    return tn_read_text(text, strlen(text), a, out);
+}
+
+static char *instance(const char *text, int rows, int columns, const char *type)
+{
+    char *out = malloc(strlen(text) * 3), *to = out;
+    for (const char *c = text; *c; c++) {
+        bool letter = c > text && (c[-1] == '<' || c[-1] == 'x') && (c[1] == 'x' || c[1] == '>');
+        if (letter && *c == 'R') to += sprintf(to, "%d", rows);
+        else if (letter && *c == 'C') to += sprintf(to, "%d", columns);
+        else if (letter && *c == 'T') to += sprintf(to, "%s", type);
+        else *to++ = *c;
+    }
+    *to = 0;
+    return out;
+}
+
+static void fill(char *to, tn_element_type e)
+{
+    uint32_t x = 12345;
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        x = x * 1664525 + 1013904223;
+        double d = (double)(int32_t)x * 0x1p-29;
+        float f = (float)d;
+        if (e == TN_F64) memcpy(to + 8 * i, &d, 8);
+        else if (e == TN_F32) memcpy(to + 4 * i, &f, 4);
+        else memcpy(to + 2 * i, (char *)&f + 2, 2);
+    }
+}
+
+static uint32_t n_rows_steps;
+
+static void check(const char *text, int rows, int columns, const char *type)
+{
+    char *program = instance(text, rows, columns, type);
+    void *results[2][VALUES], *args[VALUES];
+    tn_executable *e[2];
+    for (int way = 0; way < 2; way++) {
+        tn_source s = {.read = read_program, .read_ctx = program, .unfused = way == 0};
+        MUST(tn_compile_source(&s, &e[way]));
+        for (uint32_t i = 0; i < VALUES; i++) {
+            results[way][i] = aligned_alloc(64, ELEMENTS * 8);
+            args[i] = aligned_alloc(64, ELEMENTS * 8);
+            if (i < e[way]->info.n_params) fill(args[i], e[way]->info.params[i].type->element);
+        }
+        MUST(run_executable(e[way], args, results[way]));
+        for (uint32_t i = 0; i < VALUES; i++) free(args[i]);
+    }
+    for (uint32_t i = 0; i < e[1]->n_steps; i++)
+        n_rows_steps += e[1]->steps[i].kind == TN_STEP_ROWS;
+    for (uint32_t i = 0; i < e[0]->info.n_results; i++)
+        if (memcmp(results[0][i], results[1][i], tn_type_bytes(e[0]->info.results[i].type)))
+            fail_msg("%d x %d of %s: result %u differs in\n%s", rows, columns, type, i, program);
+    for (int way = 0; way < 2; way++) {
+        for (uint32_t i = 0; i < VALUES; i++) free(results[way][i]);
+        tn_executable_release(e[way]);
+    }
+    free(program);
+}
+
+static void rows_give_what_their_ops_give(void **unused)
+{
+    static const int sizes[][2] = {{2, 64},    {3, 127},  {37, 128},  {5, 200},
+                                   {100, 513}, {7, 1024}, {128, 128}, {300, 1000}};
+    static const char *const types[] = {"f32", "f64", "bf16", "f16"};
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) {
+            check(softmax, sizes[i][0], sizes[i][1], types[t]);
+            check(layer_norm, sizes[i][0], sizes[i][1], types[t]);
+            check(crossed, sizes[i][0], sizes[i][1], types[t]);
+        }
+    assert_true(n_rows_steps >= 40);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_give_what_their_ops_give)};
+    int failed = cmocka_run_group_tests_name("executable-rows", tests, NULL, NULL);
+    if (failed || getenv("TN_ISA")) return failed;
+    /* Options are read once in a process. */
+    setenv("TN_ISA", "avx2", 1);
+    execv("/proc/self/exe", argv);
+    return 0;
+}
