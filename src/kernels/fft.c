@@ -2,21 +2,18 @@
 #include "kernels/fft.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu_features.h"
 
-struct tn_fft_plan {
-    int64_t n;
-    int n_radices;
-    int64_t radices[64];
-    double *root_re, *root_im; /* exp(-2 pi i k / n), k < n */
-    /* Bluestein: */
-    tn_fft_plan *convolution;      /* of its power of two */
-    double *chirp_re, *chirp_im;   /* exp(-pi i k^2 / n), k < n */
-    double *kernel_re, *kernel_im; /* the transform of the conjugate chirp, over its length */
-};
+/* Larger primes go by convolution. */
+#define LARGEST_RADIX 127
+/* A line that is longer, or one of few lines that is not very short, is split. */
+#define LONG_LINE  4096
+#define SHORT_LINE 256
+#define FEW_LINES  8
 
 /* exp(-2 pi i k / n): the angle is first brought into an eighth of the circle. */
 static void root_of_unity(int64_t k, int64_t n, double *re, double *im)
@@ -38,167 +35,272 @@ static void root_of_unity(int64_t k, int64_t n, double *re, double *im)
     *im = lower ? s : -s;
 }
 
-/* Fine steps times coarse ones, so that long tables cost a product an entry. */
-static void fill_roots(double *re, double *im, int64_t n)
+/* --- plans --- */
+
+static void *take(tn_fft_plan *p, size_t n, size_t width)
 {
-    enum { FINE = 64 };
-    double fine_re[FINE], fine_im[FINE], cr = 1, ci = 0;
-    int64_t fine = n < FINE ? n : FINE;
-    for (int64_t k = 0; k < fine; k++) root_of_unity(k, n, &fine_re[k], &fine_im[k]);
-    for (int64_t k = 0; k < n; k += fine) {
-        root_of_unity(k, n, &cr, &ci);
-        for (int64_t j = 0; j < fine && k + j < n; j++) {
-            re[k + j] = cr * fine_re[j] - ci * fine_im[j];
-            im[k + j] = cr * fine_im[j] + ci * fine_re[j];
-        }
-    }
+    if (n > SIZE_MAX / 64) return NULL;
+    p->bytes += (n + 8) * width;
+    return malloc((n + 8) * width);
 }
 
-static bool factor(tn_fft_plan *p)
+static void put(const tn_fft_plan *p, void *re, void *im, int64_t at, double r, double i)
 {
-    int64_t rest = p->n;
-    static const int64_t first[] = {4, 2, 3};
-    for (int i = 0; i < 3; i++)
-        for (; rest % first[i] == 0; rest /= first[i]) p->radices[p->n_radices++] = first[i];
-    for (int64_t r = 5; r <= TN_FFT_LARGEST_RADIX; r += 2)
-        for (; rest % r == 0; rest /= r) p->radices[p->n_radices++] = r;
-    return rest == 1;
-}
-
-static double *doubles(int64_t n)
-{
-    if (n > (int64_t)1 << 40) return NULL;
-    return malloc(((size_t)n + 1) * sizeof(double));
-}
-
-static bool prepare_convolution(tn_fft_plan *p)
-{
-    int64_t n = p->n, m = 1;
-    while (m < 2 * n - 1) m *= 2;
-    p->convolution = tn_fft_plan_new(m);
-    p->chirp_re = doubles(n);
-    p->chirp_im = doubles(n);
-    p->kernel_re = doubles(m);
-    p->kernel_im = doubles(m);
-    double *work = doubles(2 * m);
-    bool ok = p->convolution && p->chirp_re && p->chirp_im && p->kernel_re && p->kernel_im && work;
-    if (ok) {
-        memset(p->kernel_re, 0, (size_t)m * sizeof(double));
-        memset(p->kernel_im, 0, (size_t)m * sizeof(double));
-        for (int64_t k = 0; k < n; k++) {
-            int64_t square = (int64_t)((__int128)k * k % (2 * n));
-            root_of_unity(square, 2 * n, &p->chirp_re[k], &p->chirp_im[k]);
-            int64_t back = k ? m - k : 0;
-            p->kernel_re[k] = p->kernel_re[back] = p->chirp_re[k] / (double)m;
-            p->kernel_im[k] = p->kernel_im[back] = -p->chirp_im[k] / (double)m;
-        }
-        tn_fft_run(p->convolution, 1, p->kernel_re, p->kernel_im, work);
-    }
-    free(work);
-    return ok;
-}
-
-tn_fft_plan *tn_fft_plan_new(int64_t n)
-{
-    tn_fft_plan *p = calloc(1, sizeof *p);
-    if (!p || n < 1 || n > (int64_t)1 << 38) {
-        free(p);
-        return NULL;
-    }
-    p->n = n;
-    bool ok;
-    if (factor(p)) {
-        p->root_re = doubles(n);
-        p->root_im = doubles(n);
-        ok = p->root_re && p->root_im;
-        if (ok) fill_roots(p->root_re, p->root_im, n);
+    if (p->wide) {
+        ((double *)re)[at] = r;
+        ((double *)im)[at] = i;
     } else {
-        ok = prepare_convolution(p);
+        ((float *)re)[at] = (float)r;
+        ((float *)im)[at] = (float)i;
     }
-    if (ok) return p;
-    tn_fft_plan_free(p);
-    return NULL;
 }
 
-void tn_fft_plan_free(tn_fft_plan *p)
+/* Roots of order n by a product of a fine and a coarse step, so that long tables cost little. */
+enum { FINE = 64 };
+typedef struct {
+    int64_t n;
+    double fine_re[FINE], fine_im[FINE];
+    double *coarse_re, *coarse_im;
+} roots;
+
+static bool begin_roots(roots *r, int64_t n)
 {
-    if (!p) return;
-    tn_fft_plan_free(p->convolution);
-    free(p->root_re);
-    free(p->root_im);
-    free(p->chirp_re);
-    free(p->chirp_im);
-    free(p->kernel_re);
-    free(p->kernel_im);
-    free(p);
+    r->n = n;
+    int64_t coarse = n / FINE + 1;
+    r->coarse_re = malloc((size_t)coarse * 2 * sizeof(double));
+    if (!r->coarse_re) return false;
+    r->coarse_im = r->coarse_re + coarse;
+    for (int64_t k = 0; k < FINE && k < n; k++) root_of_unity(k, n, &r->fine_re[k], &r->fine_im[k]);
+    for (int64_t k = 0; k < coarse && k * FINE < n; k++)
+        root_of_unity(k * FINE, n, &r->coarse_re[k], &r->coarse_im[k]);
+    return true;
 }
 
-size_t tn_fft_work(const tn_fft_plan *p, int64_t lines)
+static void root(const roots *r, int64_t k, double *re, double *im)
 {
-    if (!p->convolution) return 2 * (size_t)(p->n * lines);
-    return 2 * (size_t)(p->convolution->n * lines) + tn_fft_work(p->convolution, lines);
-}
-
-static tn_fft_pass_fn *pass_function(void)
-{
-#if defined(__x86_64__)
-    switch (tn_cpu_isa()) {
-    case TN_ISA_AVX512: return tn_fft_pass_avx512;
-    case TN_ISA_AVX2: return tn_fft_pass_avx2;
-    default: break;
-    }
-#endif
-    return tn_fft_pass_baseline;
-}
-
-static void run_passes(const tn_fft_plan *p, int64_t lines, double *re, double *im, double *work)
-{
-    tn_fft_pass_fn *run = pass_function();
-    size_t size = (size_t)(p->n * lines);
-    double *other_re = work, *other_im = work + size;
-    tn_fft_pass pass = {.s = lines, .step = 1, .root_re = p->root_re, .root_im = p->root_im};
-    int64_t rest = p->n;
-    bool moved = false;
-    for (int i = 0; i < p->n_radices; i++) {
-        pass.radix = p->radices[i];
-        pass.m = rest /= pass.radix;
-        pass.x_re = moved ? other_re : re;
-        pass.x_im = moved ? other_im : im;
-        pass.y_re = moved ? re : other_re;
-        pass.y_im = moved ? im : other_im;
-        run(&pass);
-        moved = !moved;
-        pass.s *= pass.radix;
-        pass.step *= pass.radix;
-    }
-    if (!moved) return;
-    memcpy(re, other_re, size * sizeof *re);
-    memcpy(im, other_im, size * sizeof *im);
-}
-
-/* (ar, ai) * (br, bi) into (*re, *im). */
-static void multiply(double ar, double ai, double br, double bi, double *re, double *im)
-{
+    double ar = r->coarse_re[k / FINE], ai = r->coarse_im[k / FINE];
+    double br = r->fine_re[k % FINE], bi = r->fine_im[k % FINE];
     *re = ar * br - ai * bi;
     *im = ar * bi + ai * br;
 }
 
-void tn_fft_run(const tn_fft_plan *p, int64_t lines, double *re, double *im, double *work)
+/* Factors n into radices[], the larger ones of small primes first; false if a prime is too large.
+ */
+static bool factor(int64_t n, int64_t *radices, int *n_radices)
 {
-    if (!p->convolution) {
-        run_passes(p, lines, re, im, work);
-        return;
+    static const int64_t first[] = {4, 2, 3};
+    *n_radices = 0;
+    for (int i = 0; i < 3; i++)
+        for (; n % first[i] == 0; n /= first[i]) radices[(*n_radices)++] = first[i];
+    for (int64_t r = 5; r <= LARGEST_RADIX; r += 2)
+        for (; n % r == 0; n /= r) radices[(*n_radices)++] = r;
+    return n == 1;
+}
+
+/* The divisor of n that is nearest to its root from below, among products of the radices. */
+static int64_t divisor(int64_t n)
+{
+    int64_t best = 1;
+    for (int64_t d = 1; d * d <= n; d++)
+        if (n % d == 0) best = d;
+    return best;
+}
+
+tn_fft_way tn_fft_choose(int64_t n, int64_t lines)
+{
+    int64_t radices[64];
+    int n_radices;
+    if (!factor(n, radices, &n_radices)) return TN_FFT_CHIRP;
+    bool is_long = n > LONG_LINE || (n >= SHORT_LINE && lines < FEW_LINES);
+    return is_long && divisor(n) >= 8 ? TN_FFT_SPLIT : TN_FFT_LINES;
+}
+
+static bool prepare_lines(tn_fft_plan *p)
+{
+    roots r;
+    size_t width = p->wide ? sizeof(double) : sizeof(float);
+    factor(p->n, p->radices, &p->n_radices);
+    p->root_re = take(p, (size_t)p->n, width);
+    p->root_im = take(p, (size_t)p->n, width);
+    if (!p->root_re || !p->root_im || !begin_roots(&r, p->n)) return false;
+    for (int64_t k = 0; k < p->n; k++) {
+        double re, im;
+        root(&r, k, &re, &im);
+        put(p, p->root_re, p->root_im, k, re, im);
     }
-    int64_t n = p->n * lines, m = p->convolution->n * lines;
-    double *cr = work, *ci = work + m, *rest = work + 2 * m;
-    for (int64_t i = 0; i < n; i++)
-        multiply(re[i], im[i], p->chirp_re[i / lines], p->chirp_im[i / lines], &cr[i], &ci[i]);
-    memset(cr + n, 0, (size_t)(m - n) * sizeof *cr);
-    memset(ci + n, 0, (size_t)(m - n) * sizeof *ci);
-    tn_fft_run(p->convolution, lines, cr, ci, rest);
-    for (int64_t i = 0; i < m; i++)
-        multiply(cr[i], ci[i], p->kernel_re[i / lines], p->kernel_im[i / lines], &cr[i], &ci[i]);
-    tn_fft_run(p->convolution, lines, ci, cr, rest); /* back */
-    for (int64_t i = 0; i < n; i++)
-        multiply(cr[i], ci[i], p->chirp_re[i / lines], p->chirp_im[i / lines], &re[i], &im[i]);
+    free(r.coarse_re);
+    return true;
+}
+
+static bool prepare_split(tn_fft_plan *p)
+{
+    roots r;
+    size_t width = p->wide ? sizeof(double) : sizeof(float);
+    int64_t n1 = divisor(p->n), n2 = p->n / n1;
+    p->columns = tn_fft_plan_take(n1, p->wide, TN_FFT_LINES, NULL);
+    p->rows = tn_fft_plan_take(n2, p->wide, TN_FFT_LINES, NULL);
+    p->turn_re = take(p, (size_t)p->n, width);
+    p->turn_im = take(p, (size_t)p->n, width);
+    if (!p->columns || !p->rows || !p->turn_re || !p->turn_im || !begin_roots(&r, p->n))
+        return false;
+    for (int64_t k = 0; k < n1; k++)
+        for (int64_t j = 0; j < n2; j++) {
+            double re, im;
+            root(&r, j * k, &re, &im);
+            put(p, p->turn_re, p->turn_im, k * n2 + j, re, im);
+        }
+    free(r.coarse_re);
+    return true;
+}
+
+/* The least product of 2, 3 and 5 that is no smaller, with a factor of 16 so that it splits well.
+ */
+static int64_t smooth_length(int64_t n)
+{
+    int64_t best = INT64_MAX;
+    for (int64_t five = 1; five < 2 * n; five *= 5)
+        for (int64_t three = five; three < 2 * n; three *= 3) {
+            int64_t m = three * 16;
+            while (m < n) m *= 2;
+            if (m < best) best = m;
+        }
+    return best;
+}
+
+static bool prepare_chirp(tn_fft_plan *p, tn_fft_transform_fn *transform)
+{
+    int64_t n = p->n, m = smooth_length(2 * n - 1);
+    p->convolution = tn_fft_plan_take(m, true, tn_fft_choose(m, 1), NULL);
+    p->chirp_re = take(p, (size_t)n, sizeof(double));
+    p->chirp_im = take(p, (size_t)n, sizeof(double));
+    p->kernel = take(p, (size_t)m * 2, sizeof(double));
+    if (!p->convolution || !p->chirp_re || !p->chirp_im || !p->kernel) return false;
+    memset(p->kernel, 0, (size_t)m * 2 * sizeof(double));
+    for (int64_t k = 0; k < n; k++) {
+        int64_t square = (int64_t)((__int128)k * k % (2 * n));
+        root_of_unity(square, 2 * n, &p->chirp_re[k], &p->chirp_im[k]);
+        int64_t back = k ? m - k : 0;
+        p->kernel[2 * k] = p->kernel[2 * back] = p->chirp_re[k] / (double)m;
+        p->kernel[2 * k + 1] = p->kernel[2 * back + 1] = -p->chirp_im[k] / (double)m;
+    }
+    return transform(p->convolution, p->kernel);
+}
+
+static void free_plan(tn_fft_plan *p)
+{
+    tn_fft_plan_give(p->columns);
+    tn_fft_plan_give(p->rows);
+    tn_fft_plan_give(p->convolution);
+    free(p->root_re);
+    free(p->root_im);
+    free(p->turn_re);
+    free(p->turn_im);
+    free(p->chirp_re);
+    free(p->chirp_im);
+    free(p->kernel);
+    free(p);
+}
+
+/* --- the cache: a list of plans; those that nobody uses go when they are many or large --- */
+
+enum { PLANS = 64 };
+static const size_t BYTES = 64u << 20;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tn_fft_plan *plans;
+static uint64_t now;
+
+/* Takes the unused plan that was used longest ago off the list, if there are too many. */
+static tn_fft_plan *one_too_many(void)
+{
+    size_t n = 0, bytes = 0;
+    tn_fft_plan **oldest = NULL;
+    for (tn_fft_plan **p = &plans; *p; p = &(*p)->next) {
+        n++;
+        bytes += (*p)->bytes;
+        if (!(*p)->users && (!oldest || (*p)->used < (*oldest)->used)) oldest = p;
+    }
+    if (!oldest || (n <= PLANS && bytes <= BYTES)) return NULL;
+    tn_fft_plan *p = *oldest;
+    *oldest = p->next;
+    return p;
+}
+
+static tn_fft_plan *find(int64_t n, bool wide, tn_fft_way way)
+{
+    for (tn_fft_plan *p = plans; p; p = p->next) {
+        if (p->n != n || p->wide != wide || p->way != way) continue;
+        p->users++;
+        p->used = ++now;
+        return p;
+    }
+    return NULL;
+}
+
+const tn_fft_plan *tn_fft_plan_take(int64_t n, bool wide, tn_fft_way way,
+                                    tn_fft_transform_fn *transform)
+{
+    pthread_mutex_lock(&lock);
+    tn_fft_plan *p = find(n, wide, way);
+    pthread_mutex_unlock(&lock);
+    if (p) return p;
+    if (n < 1 || n > (int64_t)1 << 38) return NULL;
+    p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->n = n;
+    p->wide = wide;
+    p->way = way;
+    bool ok = way == TN_FFT_SPLIT   ? prepare_split(p)
+              : way == TN_FFT_CHIRP ? prepare_chirp(p, transform)
+                                    : prepare_lines(p);
+    if (!ok) {
+        free_plan(p);
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    p->users = 1;
+    p->used = ++now;
+    p->next = plans;
+    plans = p;
+    pthread_mutex_unlock(&lock);
+    return p;
+}
+
+void tn_fft_plan_give(const tn_fft_plan *plan)
+{
+    if (!plan) return;
+    pthread_mutex_lock(&lock);
+    ((tn_fft_plan *)plan)->users--;
+    tn_fft_plan *spare = one_too_many();
+    pthread_mutex_unlock(&lock);
+    if (spare) free_plan(spare);
+}
+
+/* --- builds --- */
+
+int64_t tn_fft_lanes(bool wide)
+{
+    int64_t bytes = 16;
+#if defined(__x86_64__)
+    if (tn_cpu_isa() == TN_ISA_AVX512) bytes = 64;
+    if (tn_cpu_isa() == TN_ISA_AVX2) bytes = 32;
+#endif
+    return bytes / (wide ? 8 : 4);
+}
+
+size_t tn_fft_work(const tn_fft_plan *p)
+{
+    return (size_t)(p->n + 1) * 4 * 64;
+}
+
+void tn_fft_run(const tn_fft_group *g)
+{
+    bool wide = g->plan->wide;
+#if defined(__x86_64__)
+    switch (tn_cpu_isa()) {
+    case TN_ISA_AVX512: (wide ? tn_fft_group_f64_avx512 : tn_fft_group_f32_avx512)(g); return;
+    case TN_ISA_AVX2: (wide ? tn_fft_group_f64_avx2 : tn_fft_group_f32_avx2)(g); return;
+    default: break;
+    }
+#endif
+    (wide ? tn_fft_group_f64_baseline : tn_fft_group_f32_baseline)(g);
 }

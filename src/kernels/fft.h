@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft.h - discrete Fourier transforms of any length, on several lines at once, in f64.
+/* fft.h - discrete Fourier transforms of any length: plans, and the loops that transform as many
+ * lines at once as a vector has lanes.
  *
- * y[j] = sum over k of x[k] exp(-2 pi i j k / n). Lengths of small primes go through Stockham
- * passes, which need no reordering; others are a convolution of a power of two (Bluestein). Errors
- * grow with log n. Threads: a plan is immutable; each thread works in buffers of its own. */
+ * y[j] = sum over k of x[k] exp(-2 pi i j k / n), computed in the type of the data, f32 or f64.
+ * Errors grow with log n. Three ways:
+ * - TN_FFT_LINES: lengths of small primes by Stockham passes, a group of lines at a time
+ * - TN_FFT_SPLIT: one long line as n1 times n2: columns, roots of unity, rows
+ * - TN_FFT_CHIRP: other lengths as a convolution of a smooth one (Bluestein), always in f64
+ *
+ * Threads: plans are immutable; each thread works in memory of its own. */
 #ifndef TN_KERNELS_FFT_H
 #define TN_KERNELS_FFT_H
 
@@ -11,36 +16,77 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef enum { TN_FFT_LINES, TN_FFT_SPLIT, TN_FFT_CHIRP, TN_FFT_ROOTS } tn_fft_way;
+
+/* Arrays are of float, or of double if `wide`. */
 typedef struct tn_fft_plan tn_fft_plan;
+struct tn_fft_plan {
+    tn_fft_way way;
+    bool wide;
+    int64_t n;
+    /* LINES, ROOTS: exp(-2 pi i k / n), k < n */
+    int n_radices;
+    int64_t radices[64];
+    void *root_re, *root_im;
+    /* SPLIT: exp(-2 pi i j k / n) at [k * n2 + j], k < n1, j < n2 */
+    const tn_fft_plan *columns, *rows; /* of n1 and n2, by lines */
+    void *turn_re, *turn_im;
+    /* CHIRP: exp(-pi i k^2 / n), k < n; and the transform of its conjugate over the length of
+     * `convolution`, interleaved, divided by that length */
+    const tn_fft_plan *convolution;
+    double *chirp_re, *chirp_im, *kernel;
+    /* of the cache */
+    size_t bytes;
+    int users;
+    uint64_t used;
+    tn_fft_plan *next;
+};
 
-/* A plan for length n >= 1, or NULL when out of memory. */
-tn_fft_plan *tn_fft_plan_new(int64_t n);
-void tn_fft_plan_free(tn_fft_plan *p); /* NULL is fine */
+/* How to transform `lines` lines of length n >= 1. */
+tn_fft_way tn_fft_choose(int64_t n, int64_t lines);
+/* The plan, from the cache if it is there; NULL when out of memory. To be given back. `transform`
+ * computes a line for a plan of CHIRP, on interleaved doubles in place. */
+typedef bool tn_fft_transform_fn(const tn_fft_plan *p, double *line);
+const tn_fft_plan *tn_fft_plan_take(int64_t n, bool wide, tn_fft_way way,
+                                    tn_fft_transform_fn *transform);
+void tn_fft_plan_give(const tn_fft_plan *p); /* NULL is fine */
 
-/* Lines that one call transforms at most; more than one is quicker a line. */
-#define TN_FFT_LINES 8
+/* What stands in the source or destination of a group of lines. */
+typedef enum {
+    TN_FFT_COMPLEX,
+    TN_FFT_REAL,   /* the imaginary parts are 0, or left out */
+    TN_FFT_MIRROR, /* source only: n / 2 + 1 elements, the others are conjugates */
+    TN_FFT_PAIRS   /* reals, taken two by two for complex numbers of a plan of half the length; then
+                      the other side is their spectrum of n + 1 elements */
+} tn_fft_form;
 
-/* Doubles of work space that tn_fft_run needs. */
-size_t tn_fft_work(const tn_fft_plan *p, int64_t lines);
-/* Transforms `lines` lines in place: element k of line l is re[k * lines + l], im[...]. The inverse
- * (not divided by n) is the same with re and im swapped. */
-void tn_fft_run(const tn_fft_plan *p, int64_t lines, double *re, double *im, double *work);
-
-/* --- between the files --- */
-
-/* One Stockham pass of radix r over x of r * m * s elements, s the innermost: elements r apart in m
- * are combined, and multiplied by the roots of unity of order r * m. root[k * step] is
- * exp(-2 pi i k / (r * m)); of order r, root[k * step * m]. */
+/* Up to tn_fft_lanes lines. Element k of line l is at k * step + l * line, counted in reals, of
+ * either side. */
 typedef struct {
-    int64_t radix, m, s, step;
-    const double *root_re, *root_im;
-    const double *x_re, *x_im;
-    double *y_re, *y_im;
-} tn_fft_pass;
-typedef void tn_fft_pass_fn(const tn_fft_pass *p);
-tn_fft_pass_fn tn_fft_pass_baseline, tn_fft_pass_avx2, tn_fft_pass_avx512;
+    const tn_fft_plan *plan; /* LINES */
+    const tn_fft_plan *half; /* PAIRS: the roots of twice the length */
+    bool inverse;
+    double scale; /* of the results */
+    int64_t lines;
+    const void *from;
+    int64_t from_step, from_line;
+    tn_fft_form from_form;
+    void *to;
+    int64_t to_step, to_line, to_n; /* to_n: elements to store */
+    tn_fft_form to_form;
+    const void *turn_re, *turn_im; /* if not NULL, result k of line l is multiplied by element
+                                      k * turn_step + l */
+    int64_t turn_step;
+    void *work; /* tn_fft_work bytes, aligned to 64 */
+} tn_fft_group;
+int64_t tn_fft_lanes(bool wide);
+size_t tn_fft_work(const tn_fft_plan *p);
+void tn_fft_run(const tn_fft_group *g);
 
-/* Radices that passes take; the others go by convolution. */
-#define TN_FFT_LARGEST_RADIX 31
+/* --- builds --- */
+
+typedef void tn_fft_group_fn(const tn_fft_group *g);
+tn_fft_group_fn tn_fft_group_f32_baseline, tn_fft_group_f32_avx2, tn_fft_group_f32_avx512;
+tn_fft_group_fn tn_fft_group_f64_baseline, tn_fft_group_f64_avx2, tn_fft_group_f64_avx512;
 
 #endif

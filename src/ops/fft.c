@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fft: FFT, IFFT, RFFT and IRFFT over the last one to three dimensions, computed in f64. */
+/* fft: FFT, IFFT, RFFT and IRFFT over the last one to three dimensions, computed in their type. */
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/thread_pool.h"
 #include "kernels/fft.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/infer.h"
+#include "ops/piece_memory.h"
 
 tn_status *tn_infer_fft(const tn_op *op, tn_arena *a, const tn_type **out)
 {
@@ -53,100 +54,410 @@ tn_status *tn_infer_fft(const tn_op *op, tn_arena *a, const tn_type **out)
 /* --- one dimension --- */
 
 /* Lines along a dimension: element k of line l is at l / inner * n * inner + l % inner + k * inner,
- * with n = from_n in the source and to_n in the destination. */
+ * with n = from_n in the source and to_n in the destination. Real data has inner = 1. */
 typedef struct {
-    const tn_fft_plan *plan;
+    const tn_fft_plan *plan, *half;
+    const tn_eval_context *ctx;
     int64_t n, from_n, to_n, inner, lines;
-    tn_element_type from_type, to_type;
+    bool wide, inverse;
+    tn_fft_form from_form, to_form;
     const void *from;
     void *to;
-    bool inverse;
+    void *middle; /* of a line that is split */
+    tn_piece_memory memory;
     atomic_bool out_of_memory;
 } job;
+
+static size_t real_width(const job *j)
+{
+    return j->wide ? sizeof(double) : sizeof(float);
+}
+
+/* Of a side that is reals, in reals; of complex ones, twice that. */
+static int64_t width_of(tn_fft_form form)
+{
+    return form == TN_FFT_REAL || form == TN_FFT_PAIRS ? 1 : 2;
+}
 
 static int64_t line_start(const job *j, int64_t line, int64_t n)
 {
     return line / j->inner * n * j->inner + line % j->inner;
 }
 
-#define LOAD(T, COMPLEX)                                                                           \
-    for (int64_t k = 0; k < j->from_n; k++) {                                                      \
-        const T *x = (const T *)j->from + (at + k * j->inner) * (1 + COMPLEX);                     \
-        re[k * lines] = (double)x[0];                                                              \
-        im[k * lines] = COMPLEX ? (double)x[COMPLEX] : 0;                                          \
-    }
-#define STORE(T, COMPLEX)                                                                          \
-    for (int64_t k = 0; k < j->to_n; k++) {                                                        \
-        T *x = (T *)j->to + (at + k * j->inner) * (1 + COMPLEX);                                   \
-        x[0] = (T)(re[k * lines] * scale);                                                         \
-        if (COMPLEX) x[COMPLEX] = (T)(im[k * lines] * scale);                                      \
-    }
-
-static void load_line(const job *j, int64_t line, int64_t lines, double *re, double *im)
+static const void *from_line(const job *j, int64_t line)
 {
-    int64_t at = line_start(j, line, j->from_n);
-    switch (j->from_type) {
-    case TN_F32: LOAD(float, 0); break;
-    case TN_F64: LOAD(double, 0); break;
-    case TN_C64: LOAD(float, 1); break;
-    default: LOAD(double, 1); break;
-    }
-    if (j->from_n == j->n) return;
-    /* Half of a spectrum: the rest mirrors it, and what mirrors itself is real. */
-    im[0] = 0;
-    if (j->n % 2 == 0) im[j->n / 2 * lines] = 0;
-    for (int64_t k = j->from_n; k < j->n; k++) {
-        re[k * lines] = re[(j->n - k) * lines];
-        im[k * lines] = -im[(j->n - k) * lines];
-    }
+    int64_t at = line_start(j, line, j->from_n) * width_of(j->from_form);
+    return (const char *)j->from + at * (int64_t)real_width(j);
 }
 
-static void store_line(const job *j, int64_t line, int64_t lines, const double *re,
-                       const double *im)
+static void *to_line(const job *j, int64_t line)
 {
-    int64_t at = line_start(j, line, j->to_n);
-    double scale = j->inverse ? 1 / (double)j->n : 1;
-    switch (j->to_type) {
-    case TN_F32: STORE(float, 0); break;
-    case TN_F64: STORE(double, 0); break;
-    case TN_C64: STORE(float, 1); break;
-    default: STORE(double, 1); break;
-    }
+    int64_t at = line_start(j, line, j->to_n) * width_of(j->to_form);
+    return (char *)j->to + at * (int64_t)real_width(j);
 }
 
-static void transform(void *ctx, int64_t begin, int64_t end)
+static double scale(const job *j)
+{
+    return j->inverse ? 1 / (double)j->n : 1;
+}
+
+static void *take_work(job *j)
+{
+    void *work = tn_piece_memory_take(&j->memory);
+    if (!work) atomic_store(&j->out_of_memory, true);
+    return work;
+}
+
+/* --- groups of lines; a group ends where lines stop being equally far apart --- */
+
+static int64_t groups_of(const job *j)
+{
+    int64_t lanes = tn_fft_lanes(j->wide);
+    if (j->inner == 1) return (j->lines + lanes - 1) / lanes;
+    return (j->inner + lanes - 1) / lanes * (j->lines / j->inner);
+}
+
+static void transform_groups(void *ctx, int64_t begin, int64_t end)
 {
     job *j = ctx;
-    int64_t most = j->lines < TN_FFT_LINES ? j->lines : TN_FFT_LINES;
-    size_t size = (size_t)(j->n * most), work = tn_fft_work(j->plan, most);
-    double *re = malloc((2 * size + work) * sizeof *re), *im = re + size;
-    if (!re) {
-        atomic_store(&j->out_of_memory, true);
-        return;
+    int64_t lanes = tn_fft_lanes(j->wide), row = j->inner == 1 ? j->lines : j->inner;
+    int64_t in_row = (row + lanes - 1) / lanes;
+    int64_t from = width_of(j->from_form), to = width_of(j->to_form);
+    void *work = take_work(j);
+    if (!work) return;
+    for (int64_t k = begin; k < end; k++) {
+        int64_t lane = k % in_row * lanes, line = k / in_row * row + lane;
+        tn_fft_run(&(tn_fft_group){.plan = j->plan,
+                                   .half = j->half,
+                                   .inverse = j->inverse,
+                                   .scale = scale(j),
+                                   .lines = row - lane < lanes ? row - lane : lanes,
+                                   .from = from_line(j, line),
+                                   .from_step = j->from_form == TN_FFT_PAIRS ? 2 : j->inner * from,
+                                   .from_line = (j->inner == 1 ? j->from_n : 1) * from,
+                                   .from_form = j->from_form,
+                                   .to = to_line(j, line),
+                                   .to_step = j->to_form == TN_FFT_PAIRS ? 2 : j->inner * to,
+                                   .to_line = (j->inner == 1 ? j->to_n : 1) * to,
+                                   .to_n = j->to_form == TN_FFT_PAIRS ? j->to_n / 2 : j->to_n,
+                                   .to_form = j->to_form,
+                                   .work = work});
     }
-    for (int64_t group = begin; group < end; group++) {
-        int64_t first = group * most, lines = j->lines - first < most ? j->lines - first : most;
-        for (int64_t l = 0; l < lines; l++) load_line(j, first + l, lines, re + l, im + l);
-        if (j->inverse) tn_fft_run(j->plan, lines, im, re, im + size);
-        else tn_fft_run(j->plan, lines, re, im, im + size);
-        for (int64_t l = 0; l < lines; l++) store_line(j, first + l, lines, re + l, im + l);
-    }
-    free(re);
+    tn_piece_memory_give(&j->memory, work);
 }
+
+/* --- lines that are split: n1 rows of n2 --- */
+
+typedef struct {
+    job *j;
+    const tn_fft_plan *plan;
+    bool inverse;
+    double scale;
+    const void *from;
+    int64_t from_step; /* in complex numbers */
+    void *middle, *to;
+    int64_t to_step;
+} split;
+
+static void transform_columns(void *ctx, int64_t begin, int64_t end)
+{
+    const split *s = ctx;
+    bool wide = s->plan->wide;
+    int64_t lanes = tn_fft_lanes(wide), n2 = s->plan->rows->n, w = wide ? 8 : 4;
+    void *work = take_work(s->j);
+    if (!work) return;
+    for (int64_t k = begin; k < end; k++) {
+        int64_t at = k * lanes;
+        tn_fft_run(&(tn_fft_group){.plan = s->plan->columns,
+                                   .inverse = s->inverse,
+                                   .scale = 1,
+                                   .lines = n2 - at < lanes ? n2 - at : lanes,
+                                   .from = (const char *)s->from + at * s->from_step * 2 * w,
+                                   .from_step = n2 * s->from_step * 2,
+                                   .from_line = s->from_step * 2,
+                                   .to = (char *)s->middle + at * 2 * w,
+                                   .to_step = n2 * 2,
+                                   .to_line = 2,
+                                   .to_n = s->plan->columns->n,
+                                   .turn_re = (const char *)s->plan->turn_re + at * w,
+                                   .turn_im = (const char *)s->plan->turn_im + at * w,
+                                   .turn_step = n2,
+                                   .work = work});
+    }
+    tn_piece_memory_give(&s->j->memory, work);
+}
+
+static void transform_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const split *s = ctx;
+    bool wide = s->plan->wide;
+    int64_t lanes = tn_fft_lanes(wide), n1 = s->plan->columns->n, n2 = s->plan->rows->n;
+    int64_t w = wide ? 8 : 4;
+    void *work = take_work(s->j);
+    if (!work) return;
+    for (int64_t k = begin; k < end; k++) {
+        int64_t at = k * lanes;
+        tn_fft_run(&(tn_fft_group){.plan = s->plan->rows,
+                                   .inverse = s->inverse,
+                                   .scale = s->scale,
+                                   .lines = n1 - at < lanes ? n1 - at : lanes,
+                                   .from = (const char *)s->middle + at * n2 * 2 * w,
+                                   .from_step = 2,
+                                   .from_line = n2 * 2,
+                                   .to = (char *)s->to + at * s->to_step * 2 * w,
+                                   .to_step = n1 * s->to_step * 2,
+                                   .to_line = s->to_step * 2,
+                                   .to_n = n2,
+                                   .work = work});
+    }
+    tn_piece_memory_give(&s->j->memory, work);
+}
+
+static void run_split(split *s)
+{
+    int64_t lanes = tn_fft_lanes(s->plan->wide);
+    int64_t n1 = s->plan->columns->n, n2 = s->plan->rows->n;
+    double cost = (double)lanes * 3;
+    tn_thread_pool *pool = s->j->ctx ? s->j->ctx->pool : NULL;
+    tn_parallel_for(pool, (n2 + lanes - 1) / lanes, cost * (double)n1, transform_columns, s);
+    tn_parallel_for(pool, (n1 + lanes - 1) / lanes, cost * (double)n2, transform_rows, s);
+}
+
+/* Of real lines, between the reals as pairs and the spectrum: as split_pairs and join_pairs. */
+#define DEFINE_HALVES(T)                                                                           \
+    static void split_pairs_##T(const tn_fft_plan *half, int64_t n, const T *z, T *x)              \
+    {                                                                                              \
+        const T *wr = half->root_re, *wi = half->root_im;                                          \
+        x[0] = z[0] + z[1];                                                                        \
+        x[2 * n] = z[0] - z[1];                                                                    \
+        x[1] = x[2 * n + 1] = 0;                                                                   \
+        for (int64_t k = 1; k <= n - k; k++) {                                                     \
+            const T *a = z + 2 * k, *b = z + 2 * (n - k);                                          \
+            T er = (a[0] + b[0]) * (T)0.5, ei = (a[1] - b[1]) * (T)0.5;                            \
+            T dr = (a[1] + b[1]) * (T)0.5, di = (b[0] - a[0]) * (T)0.5;                            \
+            T tr = dr * wr[k] - di * wi[k], ti = dr * wi[k] + di * wr[k];                          \
+            x[2 * k] = er + tr;                                                                    \
+            x[2 * k + 1] = ei + ti;                                                                \
+            x[2 * (n - k)] = er - tr;                                                              \
+            x[2 * (n - k) + 1] = ti - ei;                                                          \
+        }                                                                                          \
+    }                                                                                              \
+    static void join_pairs_##T(const tn_fft_plan *half, int64_t n, const T *x, T *z)               \
+    {                                                                                              \
+        const T *wr = half->root_re, *wi = half->root_im;                                          \
+        z[0] = x[0] + x[2 * n];                                                                    \
+        z[1] = x[0] - x[2 * n];                                                                    \
+        for (int64_t k = 1; k <= n - k; k++) {                                                     \
+            const T *a = x + 2 * k, *b = x + 2 * (n - k);                                          \
+            T er = a[0] + b[0], ei = a[1] - b[1], dr = a[0] - b[0], di = a[1] + b[1];              \
+            T tr = dr * wr[k] + di * wi[k], ti = di * wr[k] - dr * wi[k];                          \
+            z[2 * k] = er - ti;                                                                    \
+            z[2 * k + 1] = ei + tr;                                                                \
+            z[2 * (n - k)] = er + ti;                                                              \
+            z[2 * (n - k) + 1] = tr - ei;                                                          \
+        }                                                                                          \
+    }
+DEFINE_HALVES(float)
+DEFINE_HALVES(double)
+
+static void transform_split(job *j)
+{
+    for (int64_t line = 0; line < j->lines; line++) {
+        split s = {.j = j,
+                   .plan = j->plan,
+                   .inverse = j->inverse,
+                   .scale = scale(j),
+                   .from = from_line(j, line),
+                   .from_step = j->inner,
+                   .middle = j->middle,
+                   .to = to_line(j, line),
+                   .to_step = j->inner};
+        /* The spectrum of pairs, of half the length, goes through memory of its own. */
+        int64_t n = j->plan->n;
+        void *spectrum = (char *)j->middle + (size_t)n * 2 * real_width(j);
+        if (j->to_form == TN_FFT_PAIRS) {
+            if (j->wide) join_pairs_double(j->half, n, s.from, spectrum);
+            else join_pairs_float(j->half, n, s.from, spectrum);
+            s.from = spectrum;
+        }
+        if (j->from_form == TN_FFT_PAIRS) s.to = spectrum;
+        run_split(&s);
+        if (j->from_form != TN_FFT_PAIRS) continue;
+        if (j->wide) split_pairs_double(j->half, n, spectrum, to_line(j, line));
+        else split_pairs_float(j->half, n, spectrum, to_line(j, line));
+    }
+}
+
+/* --- lines by convolution, in f64 --- */
+
+/* A line of interleaved doubles, in place. */
+static bool transform_line(job *j, const tn_fft_plan *p, double *line, void *middle)
+{
+    if (p->way == TN_FFT_SPLIT) {
+        split s = {.j = j,
+                   .plan = p,
+                   .scale = 1,
+                   .from = line,
+                   .from_step = 1,
+                   .middle = middle,
+                   .to = line,
+                   .to_step = 1};
+        run_split(&s);
+        return !atomic_load(&j->out_of_memory);
+    }
+    void *work = take_work(j);
+    if (!work) return false;
+    tn_fft_run(&(tn_fft_group){.plan = p,
+                               .scale = 1,
+                               .lines = 1,
+                               .from = line,
+                               .from_step = 2,
+                               .to = line,
+                               .to_step = 2,
+                               .to_n = p->n,
+                               .work = work});
+    tn_piece_memory_give(&j->memory, work);
+    return true;
+}
+
+static size_t work_of(const tn_fft_plan *p)
+{
+    if (p->way != TN_FFT_SPLIT) return tn_fft_work(p);
+    size_t a = tn_fft_work(p->columns), b = tn_fft_work(p->rows);
+    return a > b ? a : b;
+}
+
+/* For the plan of a convolution. */
+static bool transform_alone(const tn_fft_plan *p, double *line)
+{
+    job j = {.wide = true};
+    tn_scratch scratch = {0};
+    tn_piece_memory_begin(&j.memory, &scratch, work_of(p));
+    void *middle = tn_scratch_alloc(&scratch, (size_t)p->n * 2 * sizeof(double));
+    bool ok = middle && transform_line(&j, p, line, middle);
+    tn_scratch_release(&scratch);
+    return ok;
+}
+
+static double read_real(const job *j, const void *line, int64_t at)
+{
+    return j->wide ? ((const double *)line)[at] : (double)((const float *)line)[at];
+}
+
+static void load_chirped(const job *j, int64_t line, double *z)
+{
+    const tn_fft_plan *p = j->plan;
+    const void *from = from_line(j, line);
+    bool real = j->from_form == TN_FFT_REAL, mirror = j->from_form == TN_FFT_MIRROR;
+    for (int64_t k = 0; k < p->n; k++) {
+        bool mirrored = mirror && k >= j->from_n;
+        int64_t at = (mirrored ? p->n - k : k) * j->inner;
+        double re = read_real(j, from, real ? at : 2 * at);
+        double im = real ? 0 : read_real(j, from, 2 * at + 1);
+        if (mirrored) im = -im;
+        if (mirror && (k == 0 || 2 * k == p->n)) im = 0;
+        if (j->inverse) im = -im;
+        z[2 * k] = re * p->chirp_re[k] - im * p->chirp_im[k];
+        z[2 * k + 1] = re * p->chirp_im[k] + im * p->chirp_re[k];
+    }
+    memset(z + 2 * p->n, 0, (size_t)(p->convolution->n - p->n) * 2 * sizeof *z);
+}
+
+static void write_real(const job *j, void *line, int64_t at, double v)
+{
+    if (j->wide) ((double *)line)[at] = v;
+    else ((float *)line)[at] = (float)v;
+}
+
+/* z holds the conjugate of what is stored. */
+static void store_chirped(const job *j, int64_t line, const double *z)
+{
+    const tn_fft_plan *p = j->plan;
+    void *to = to_line(j, line);
+    double by = scale(j), sign = j->inverse ? -by : by;
+    for (int64_t k = 0; k < j->to_n; k++) {
+        double re = z[2 * k], im = -z[2 * k + 1];
+        double cr = p->chirp_re[k], ci = p->chirp_im[k];
+        int64_t at = k * j->inner;
+        if (j->to_form == TN_FFT_REAL) {
+            write_real(j, to, at, (re * cr - im * ci) * by);
+            continue;
+        }
+        write_real(j, to, 2 * at, (re * cr - im * ci) * by);
+        write_real(j, to, 2 * at + 1, (re * ci + im * cr) * sign);
+    }
+}
+
+/* middle: two lines of the convolution's length. */
+static void transform_chirped(job *j)
+{
+    const tn_fft_plan *c = j->plan->convolution;
+    double *z = j->middle, *middle = z + 2 * c->n;
+    for (int64_t line = 0; line < j->lines; line++) {
+        load_chirped(j, line, z);
+        if (!transform_line(j, c, z, middle)) return;
+        /* Back by a transform of the conjugate. */
+        const double *kernel = j->plan->kernel;
+        for (int64_t k = 0; k < c->n; k++) {
+            double ar = z[2 * k], ai = z[2 * k + 1], br = kernel[2 * k], bi = kernel[2 * k + 1];
+            z[2 * k] = ar * br - ai * bi;
+            z[2 * k + 1] = -(ar * bi + ai * br);
+        }
+        if (!transform_line(j, c, z, middle)) return;
+        store_chirped(j, line, z);
+    }
+}
+
+/* --- */
+
+static tn_status *run_job(const tn_op *op, job *j)
+{
+    tn_scratch *scratch = j->ctx->scratch;
+    size_t line = (size_t)j->plan->n * 2 * real_width(j), middle = 0;
+    if (j->plan->way == TN_FFT_SPLIT) middle = 2 * line;
+    if (j->plan->way == TN_FFT_CHIRP) middle = (size_t)j->plan->convolution->n * 4 * sizeof(double);
+    if (middle && !(j->middle = tn_scratch_alloc(scratch, middle)))
+        return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    bool chirp = j->plan->way == TN_FFT_CHIRP;
+    tn_piece_memory_begin(&j->memory, scratch, work_of(chirp ? j->plan->convolution : j->plan));
+    if (chirp) transform_chirped(j);
+    else if (j->plan->way == TN_FFT_SPLIT) transform_split(j);
+    else
+        tn_parallel_for(j->ctx->pool, groups_of(j),
+                        (double)(j->plan->n * tn_fft_lanes(j->wide)) * 3, transform_groups, j);
+    if (!atomic_load(&j->out_of_memory)) return NULL;
+    return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+}
+
+/* Longer lines take too much memory a group. */
+#define MOST_BY_LINES (1 << 15)
 
 static tn_status *along(const tn_op *op, const tn_eval_context *ctx, job *j)
 {
-    int64_t most = j->lines < TN_FFT_LINES ? j->lines : TN_FFT_LINES;
-    tn_fft_plan *plan = tn_fft_plan_new(j->n);
-    if (!plan)
-        return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "no memory for a transform of length %" PRId64,
-                           j->n);
-    j->plan = plan;
-    tn_parallel_for(ctx->pool, (j->lines + most - 1) / most, (double)(j->n * most) * 5, transform,
-                    j);
-    tn_fft_plan_free(plan);
-    if (!atomic_load(&j->out_of_memory)) return NULL;
-    return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    j->ctx = ctx;
+    int64_t n = j->n;
+    bool real = j->from_form == TN_FFT_REAL || j->to_form == TN_FFT_REAL;
+    bool pairs = real && n % 2 == 0 && tn_fft_choose(n / 2, j->lines) != TN_FFT_CHIRP;
+    if (pairs) {
+        n /= 2;
+        if (j->from_form == TN_FFT_REAL) j->from_form = TN_FFT_PAIRS;
+        else j->to_form = TN_FFT_PAIRS;
+        if (j->to_form == TN_FFT_PAIRS) j->from_form = TN_FFT_COMPLEX;
+        j->half = tn_fft_plan_take(2 * n, j->wide, TN_FFT_ROOTS, NULL);
+    }
+    tn_fft_way way = tn_fft_choose(n, j->lines);
+    /* A line that mirrors itself is not split. */
+    if (real && !pairs && way == TN_FFT_SPLIT)
+        way = n > MOST_BY_LINES ? TN_FFT_CHIRP : TN_FFT_LINES;
+    j->plan = tn_fft_plan_take(n, j->wide, way, transform_alone);
+    tn_status *s;
+    if (!j->plan || (pairs && !j->half))
+        s = TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "no memory for a transform of length %" PRId64,
+                        j->n);
+    else s = run_job(op, j);
+    tn_fft_plan_give(j->plan);
+    tn_fft_plan_give(j->half);
+    return s;
 }
 
 tn_status *tn_eval_fft(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
@@ -160,6 +471,7 @@ tn_status *tn_eval_fft(const tn_op *op, const tn_eval_context *ctx, const tn_ten
     /* The real end of a transform comes first when it goes forward, last when it goes back; between
      * the steps, complex values stand in the result, or in scratch if that is real. */
     bool back_real = kind == TN_fft_type_IRFFT;
+    bool wide = from->element == TN_F64 || from->element == TN_C128;
     tn_tensor at = operands[0], middle = results[0];
     if (back_real && n > 1) {
         middle = (tn_tensor){tn_scratch_alloc(ctx->scratch, tn_type_bytes(from)), from};
@@ -172,11 +484,15 @@ tn_status *tn_eval_fft(const tn_op *op, const tn_eval_context *ctx, const tn_ten
                  .from_n = at.type->dims[d],
                  .to_n = next.type->dims[d],
                  .inner = tn_step(at.type, d),
-                 .from_type = at.type->element,
-                 .to_type = next.type->element,
+                 .wide = wide,
                  .from = at.data,
                  .to = next.data,
                  .inverse = back_real || kind == TN_fft_type_IFFT};
+        if (tn_is_float(at.type->element)) j.from_form = TN_FFT_REAL;
+        if (tn_is_float(next.type->element)) {
+            j.from_form = TN_FFT_MIRROR;
+            j.to_form = TN_FFT_REAL;
+        }
         j.lines = tn_type_elements(at.type) / j.from_n;
         TN_TRY(along(op, ctx, &j));
         at = next;

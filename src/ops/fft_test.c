@@ -18,26 +18,26 @@ TEST(an_impulse_is_flat)
 }
 
 /* Along the last dimension, by the definition, in long double. */
-static void check_length(int64_t n)
+static void check_lines(int64_t lines, int64_t n)
 {
-    enum { LINES = 11 };
-    size_t size = (size_t)(2 * n * LINES);
+    size_t size = (size_t)(2 * n * lines);
     double *x = malloc(size * sizeof *x), *y = malloc(size * sizeof *y);
     double *back = malloc(size * sizeof *back);
     for (size_t i = 0; i < size; i++) x[i] = (double)random_below(2001) / 1000 - 1;
     char type[64];
-    snprintf(type, sizeof type, "%dx%" PRId64 "xcomplex<f64>", LINES, n);
+    snprintf(type, sizeof type, "%dx%" PRId64 "xcomplex<f64>", (int)lines, n);
     RUN(fft_op(type, type, TN_fft_type_FFT, 1, &n), IN(x), OUT(y));
     long double worst = 0;
     for (int64_t j = 0; j < n; j++) {
         long double re = 0, im = 0;
-        const double *line = x + 2 * n * 10;
+        const double *line = x + 2 * n * (lines - 1);
         for (int64_t k = 0; k < n; k++) {
             long double angle = -2 * 3.141592653589793238462643L * (long double)(j * k % n) / n;
             re += line[2 * k] * cosl(angle) - line[2 * k + 1] * sinl(angle);
             im += line[2 * k] * sinl(angle) + line[2 * k + 1] * cosl(angle);
         }
-        long double d = fabsl(re - y[2 * (10 * n + j)]), e = fabsl(im - y[2 * (10 * n + j) + 1]);
+        long double d = fabsl(re - y[2 * ((lines - 1) * n + j)]),
+                    e = fabsl(im - y[2 * ((lines - 1) * n + j) + 1]);
         worst = d > worst ? d : worst;
         worst = e > worst ? e : worst;
     }
@@ -50,11 +50,69 @@ static void check_length(int64_t n)
     free(back);
 }
 
+static void check_length(int64_t n)
+{
+    check_lines(11, n);
+}
+
 TEST(every_length_is_right)
 {
     for (int64_t n = 1; n <= 70; n++) check_length(n);
+    static const int64_t alone[] = {256, 1000, 1024, 257, 2 * 509};
+    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++) check_lines(2, alone[i]);
     static const int64_t more[] = {97, 128, 210, 243, 251, 256, 625, 1009, 1024, 961, 2 * 37};
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) check_length(more[i]);
+}
+
+/* In f32 as in f64, along a dimension with others inside it; RFFT is FFT cut off, and IRFFT brings
+ * it back. */
+static void check_narrow(int64_t lines, int64_t n, int64_t inner)
+{
+    size_t size = (size_t)(2 * lines * n * inner);
+    float *x = calloc(size, 4), *y = malloc(size * 4), *z = malloc(size * 4 + 64);
+    double *wide = malloc(size * 8), *out = malloc(size * 8);
+    for (size_t i = 0; i < size / 2; i++)
+        wide[2 * i] = x[2 * i] = (float)random_below(2001) / 1000 - 1, wide[2 * i + 1] = 0;
+    char type[80], dims[64];
+    int64_t length[2] = {n, inner};
+    snprintf(dims, sizeof dims, "%dx%dx%dx", (int)lines, (int)n, (int)inner);
+    snprintf(type, sizeof type, "%scomplex<f64>", dims);
+    RUN(fft_op(type, type, TN_fft_type_FFT, 2, length), IN(wide), OUT(out));
+    snprintf(type, sizeof type, "%scomplex<f32>", dims);
+    RUN(fft_op(type, type, TN_fft_type_FFT, 2, length), IN(x), OUT(y));
+    double worst = 0, most = 1e-7 * sqrt((double)(n * inner)) * (4 + log2((double)(n * inner)));
+    for (size_t i = 0; i < size; i++) worst = fmax(worst, fabs(out[i] - y[i]));
+    if (worst > most) fail_msg("%s: error %g, more than %g", dims, worst, most);
+    RUN(fft_op(type, type, TN_fft_type_IFFT, 2, length), IN(y), OUT(z));
+    for (size_t i = 0; i < size; i++) assert_true(fabsf(x[i] - z[i]) < 1e-5f);
+    /* Real, along the last dimension of [lines, n]. */
+    if (inner == 1) {
+        char real[80], cut[80];
+        int64_t half = n / 2 + 1;
+        snprintf(real, sizeof real, "%dx%dxf32", (int)lines, (int)n);
+        snprintf(cut, sizeof cut, "%dx%dxcomplex<f32>", (int)lines, (int)half);
+        for (size_t i = 0; i < size / 2; i++) x[i] = x[2 * i];
+        RUN(fft_op(real, cut, TN_fft_type_RFFT, 1, &n), IN(x), OUT(z));
+        for (int64_t l = 0; l < lines; l++)
+            for (int64_t k = 0; k < 2 * half; k++)
+                assert_true(fabs(z[l * 2 * half + k] - out[l * 2 * n + k]) <= most);
+        RUN(fft_op(cut, real, TN_fft_type_IRFFT, 1, &n), IN(z), OUT(y));
+        for (size_t i = 0; i < size / 2; i++) assert_true(fabsf(x[i] - y[i]) < 1e-5f);
+    }
+    free(x), free(y), free(z), free(wide), free(out);
+}
+
+TEST(narrow_as_wide)
+{
+    static const int64_t lengths[] = {2,   3,    7,    16,   30,   64,  127, 131, 254,  262,
+                                      256, 1000, 4096, 1009, 2018, 510, 514, 999, 12288};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        check_narrow(1, lengths[i], 1);
+        check_narrow(3, lengths[i], 1);
+        check_narrow(17, lengths[i] > 3000 ? 8 : lengths[i], 1);
+        check_narrow(2, lengths[i] > 3000 ? 8 : lengths[i], 5);
+        check_narrow(1, 6, lengths[i]);
+    }
 }
 
 /* RFFT is FFT cut off; IRFFT brings it back. */
@@ -124,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_impulse_is_flat),
         cmocka_unit_test(every_length_is_right),
+        cmocka_unit_test(narrow_as_wide),
         cmocka_unit_test(real_transforms_in_three_dimensions),
         cmocka_unit_test(lengths_are_checked),
         cmocka_unit_test(large_transforms_are_quick),
