@@ -10,6 +10,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/elementwise.h"
+#include "kernels/threefry.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/infer.h"
@@ -53,22 +54,14 @@ static void threefry(const generator *g, uint64_t first, uint32_t *out0, uint32_
     memcpy(out1, &x1, sizeof x1);
 }
 
-/* out[4] of one block. */
-static void philox(const generator *g, uint64_t block, uint32_t *out)
+static void philox(const generator *g, uint64_t block, int64_t n, uint32_t *out)
 {
-    uint64_t low = g->counter + block;
-    uint32_t c[4] = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)g->high,
-                     (uint32_t)(g->high >> 32)};
-    uint32_t k0 = g->key[0], k1 = g->key[1];
-    for (int round = 0; round < 10; round++) {
-        uint64_t p = (uint64_t)0xD2511F53 * c[0], q = (uint64_t)0xCD9E8D57 * c[2];
-        uint32_t next[4] = {(uint32_t)(q >> 32) ^ c[1] ^ k0, (uint32_t)q,
-                            (uint32_t)(p >> 32) ^ c[3] ^ k1, (uint32_t)p};
-        memcpy(c, next, sizeof c);
-        k0 += 0x9E3779B9;
-        k1 += 0xBB67AE85;
-    }
-    memcpy(out, c, sizeof c);
+    tn_philox_blocks b = {.n = n,
+                          .key = {g->key[0], g->key[1]},
+                          .low = g->counter + block,
+                          .high = g->high,
+                          .out = out};
+    tn_philox(tn_cpu_isa(), &b);
 }
 
 /* --- words to elements --- */
@@ -86,7 +79,7 @@ typedef struct {
     void *out;
 } job;
 
-enum { GROUP = 8 };
+enum { GROUP = 256 }; /* words of Philox at a time */
 
 static uint8_t narrow(const job *j, uint32_t word)
 {
@@ -137,10 +130,12 @@ static void put_philox(void *ctx, int64_t begin, int64_t end)
     int64_t each = j->bits == 64 ? GROUP / 2 : GROUP;
     for (int64_t group = begin; group < end; group++) {
         uint32_t w[GROUP];
-        philox(&j->g, (uint64_t)group * 2, w);
-        philox(&j->g, (uint64_t)group * 2 + 1, w + 4);
         int64_t at = group * each, n = j->n - at < each ? j->n - at : each;
-        if (j->bits == 64) memcpy((uint64_t *)j->out + at, w, (size_t)n * 8);
+        bool whole = n == each && j->bits >= 32;
+        char *to = (char *)j->out + at * (j->bits / 8);
+        philox(&j->g, (uint64_t)group * (GROUP / 4), GROUP / 4, whole ? (uint32_t *)to : w);
+        if (whole) continue;
+        if (j->bits == 64) memcpy(to, w, (size_t)n * 8);
         else
             for (int64_t i = 0; i < n; i++) put(j, at + i, w[i]);
     }
@@ -206,7 +201,7 @@ tn_status *tn_eval_rng_bit_generator(const tn_op *op, const tn_eval_context *ctx
     memmove(results[0].data, state, (size_t)size * sizeof *state);
     ((uint64_t *)results[0].data)[1] = next;
     if (threefry) tn_parallel_for(ctx->pool, (j.blocks + LANES - 1) / LANES, 20, put_threefry, &j);
-    else tn_parallel_for(ctx->pool, (j.n + each - 1) / each, 20, put_philox, &j);
+    else tn_parallel_for(ctx->pool, (j.n + each - 1) / each, GROUP * 1.5, put_philox, &j);
     return NULL;
 }
 
@@ -258,11 +253,12 @@ static double unit(uint64_t bits, bool wide)
 static void draw_pieces(void *ctx, int64_t begin, int64_t end)
 {
     const draw *d = ctx;
+    uint32_t words[GROUP];
     for (int64_t block = begin; block < end; block++) {
-        uint32_t w[4];
         uint64_t v[2];
-        philox(&d->g, (uint64_t)block, w);
-        memcpy(v, w, sizeof v);
+        int64_t in_group = (block - begin) % (GROUP / 4), left = end - block;
+        if (!in_group) philox(&d->g, (uint64_t)block, left < GROUP / 4 ? left : GROUP / 4, words);
+        memcpy(v, words + 4 * in_group, sizeof v);
         double radius = 0, angle = 0;
         if (d->normal) {
             radius = sqrt(-2 * log(open_unit(v[0])));

@@ -24,6 +24,9 @@ typedef struct {
 } tn_sort;
 
 tn_status *tn_sort_run(tn_sort *s) TN_MUST_USE;
+/* The first k elements of each line as a stable sort gives them; results have k elements along
+ * `dim`, 0 < k <= size. Takes time in proportion to what it reads where k is small. */
+tn_status *tn_sort_head_run(tn_sort *s, int64_t k) TN_MUST_USE;
 
 /* --- between the files --- */
 
@@ -34,6 +37,14 @@ static inline int64_t tn_sort_line(const tn_sort *s, int64_t line)
 /* Writes one line of the results: element k is element order[k] of the line, in elements of the
  * tensor from its start. */
 void tn_sort_place(const tn_sort *s, int64_t line, const int64_t *order);
+/* The keys of all elements as unsigned integers of their order, uint32_t or, if `wide`, uint64_t.
+ */
+typedef struct {
+    bool wide;
+    const void *values;
+} tn_sort_values;
+/* For a comparator of keys: *n of them, the first one first, in scratch; *n = 0 for others. */
+tn_status *tn_sort_make_values(const tn_sort *s, uint32_t *n, tn_sort_values **out) TN_MUST_USE;
 /* Sorts by keys if it can: *done. */
 tn_status *tn_sort_by_keys(const tn_sort *s, bool *done) TN_MUST_USE;
 tn_status *tn_sort_by_merging(const tn_sort *s) TN_MUST_USE;

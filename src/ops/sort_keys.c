@@ -2,6 +2,7 @@
 /* Sorting by keys: every key becomes an unsigned integer of the same order, once for each element;
  * then lines are sorted by these integers, the last key first. */
 #include "base/thread_pool.h"
+#include "kernels/select.h"
 #include "ops/access.h"
 #include "ops/piece_memory.h"
 #include "ops/sort.h"
@@ -102,51 +103,16 @@ typedef struct {
     _Atomic(tn_status *) failure;
 } key;
 
-static uint32_t order_f32(uint32_t u, bool total)
-{
-    if (!total && (u << 1) > 0xFF000000u) u = 0x7FC00000u;
-    if (!total && !(u << 1)) u = 0;
-    return u >> 31 ? ~u : u | 0x80000000u;
-}
-static uint64_t order_f64(uint64_t u, bool total)
-{
-    if (!total && (u << 1) > 0xFFE0000000000000u) u = 0x7FF8000000000000u;
-    if (!total && !(u << 1)) u = 0;
-    return u >> 63 ? ~u : u | 0x8000000000000000u;
-}
-
-#define ORDER(T, K, expression)                                                                    \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-        T x = ((const T *)values)[i];                                                              \
-        K order = (K)(expression);                                                                 \
-        ((K *)out)[i] = order ^ (K)flip;                                                           \
-    }
-
 static void order_tile(const key *k, const void *values, int64_t n, void *out)
 {
-    uint64_t flip = k->descending ? UINT64_MAX : 0;
-    switch (k->element) {
-    case TN_I2:
-    case TN_I4:
-    case TN_I8: ORDER(int8_t, uint32_t, (uint32_t)x ^ 0x80000000u); return;
-    case TN_I16: ORDER(int16_t, uint32_t, (uint32_t)x ^ 0x80000000u); return;
-    case TN_I32: ORDER(int32_t, uint32_t, (uint32_t)x ^ 0x80000000u); return;
-    case TN_I64: ORDER(int64_t, uint64_t, (uint64_t)x ^ 0x8000000000000000u); return;
-    case TN_U16: ORDER(uint16_t, uint32_t, x); return;
-    case TN_U32: ORDER(uint32_t, uint32_t, x); return;
-    case TN_U64: ORDER(uint64_t, uint64_t, x); return;
-    case TN_F32: ORDER(uint32_t, uint32_t, order_f32(x, k->total)); return;
-    case TN_F64: ORDER(uint64_t, uint64_t, order_f64(x, k->total)); return;
-    default: break;
+    float converted[TN_BODY_TILE];
+    tn_element_type e = k->element;
+    if (tn_is_float(e) && e != TN_F32 && e != TN_F64) {
+        tn_kernel_run(&k->to_f32, (size_t)n, &values, converted);
+        values = converted;
+        e = TN_F32;
     }
-    if (!tn_is_float(k->element)) {
-        ORDER(uint8_t, uint32_t, x);
-        return;
-    }
-    uint32_t converted[TN_BODY_TILE];
-    tn_kernel_run(&k->to_f32, (size_t)n, &values, converted);
-    values = converted;
-    ORDER(uint32_t, uint32_t, order_f32(x, k->total));
+    tn_order_keys(tn_cpu_isa(), e, k->total, k->descending, values, n, out);
 }
 
 static tn_status *make_tiles(const key *k, int64_t begin, int64_t end, void *memory)
@@ -185,7 +151,7 @@ static void make_keys(void *ctx, int64_t begin, int64_t end)
 typedef struct {
     const tn_sort *s;
     uint32_t n_keys;
-    const key *keys;
+    tn_sort_values *keys;
     tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
@@ -206,7 +172,7 @@ static void sort_lines(void *ctx, int64_t begin, int64_t end)
         int64_t base = tn_sort_line(s, line);
         for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
         for (uint32_t i = j->n_keys; i--;) {
-            const key *k = &j->keys[i];
+            const tn_sort_values *k = &j->keys[i];
             if (k->wide) sort_line_uint64_t(k->values, base, s->step, order, s->size, memory);
             else sort_line_uint32_t(k->values, base, s->step, order, s->size, memory);
         }
@@ -276,27 +242,38 @@ static tn_status *fill_keys(const tn_sort *s, uint32_t n_keys, const tn_sort_key
     return NULL;
 }
 
-tn_status *tn_sort_by_keys(const tn_sort *s, bool *done)
+tn_status *tn_sort_make_values(const tn_sort *s, uint32_t *n, tn_sort_values **out)
 {
     tn_sort_key found[TN_SORT_KEYS];
-    *done = false;
+    *n = 0;
     if (s->size > UINT32_MAX) return NULL;
     uint32_t n_keys = tn_sort_find_keys(s->comparator, found);
     if (!n_keys) return NULL;
     key *keys = tn_scratch_alloc(s->ctx->scratch, n_keys * sizeof *keys);
-    if (!keys) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
+    *out = tn_scratch_alloc(s->ctx->scratch, n_keys * sizeof **out);
+    if (!keys || !*out) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
     memset(keys, 0, n_keys * sizeof *keys);
     compilation c = {s, tn_arena_new(), n_keys, found, keys};
     if (!c.arena) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
     tn_status *status = tn_arena_run(c.arena, compile_keys, &c);
     if (!status) status = fill_keys(s, n_keys, found, keys);
     tn_arena_free(c.arena);
-    if (status) return status;
-    job j = {.s = s, .n_keys = n_keys, .keys = keys};
+    for (uint32_t i = 0; i < n_keys; i++)
+        (*out)[i] = (tn_sort_values){keys[i].wide, keys[i].values};
+    *n = n_keys;
+    return status;
+}
+
+tn_status *tn_sort_by_keys(const tn_sort *s, bool *done)
+{
+    job j = {.s = s};
+    *done = false;
+    TN_TRY(tn_sort_make_values(s, &j.n_keys, &j.keys));
+    if (!j.n_keys) return NULL;
     tn_piece_memory_begin(&j.memory, s->ctx->scratch,
                           (size_t)s->size *
                               (2 * sizeof(pair_uint64_t) + sizeof(int64_t) + sizeof(uint32_t)));
-    double cost = (double)s->size * n_keys * 20;
+    double cost = (double)s->size * j.n_keys * 20;
     tn_parallel_for(s->ctx->pool, s->lines, cost, sort_lines, &j);
     *done = true;
     return atomic_load(&j.failure);

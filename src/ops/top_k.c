@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The custom call ApproxTopK(operands..., initial values...): exact here, the first elements of
- * lines sorted by the comparator that it calls. */
+/* The custom call ApproxTopK(operands..., initial values...), exact here, and tenon.sort_head: the
+ * first elements of lines sorted by a comparator. */
 #include "ops/access.h"
+#include "ops/behaviours.h"
+#include "ops/combiner.h"
 #include "ops/custom_call.h"
 #include "ops/infer.h"
 #include "ops/sort.h"
-#include "ops/strided.h"
 
 static int64_t config_int(const tn_op *op, const char *key, int64_t otherwise)
 {
@@ -88,6 +89,7 @@ tn_status *tn_infer_approx_top_k(const tn_op *op, tn_arena *a, const tn_type **o
 
 typedef struct {
     tn_sort sort;
+    int64_t k;
     tn_arena *arena;
 } sorting;
 
@@ -95,7 +97,7 @@ static tn_status *sort(void *context)
 {
     sorting *s = context;
     TN_TRY(tn_body_compile(s->sort.comparator, s->arena, &s->sort.body));
-    return tn_sort_run(&s->sort);
+    return tn_sort_head_run(&s->sort, s->k);
 }
 
 tn_status *tn_eval_approx_top_k(const tn_op *op, const tn_eval_context *ctx,
@@ -103,36 +105,59 @@ tn_status *tn_eval_approx_top_k(const tn_op *op, const tn_eval_context *ctx,
 {
     const tn_type *from = operands[0].type, *to = results[0].type;
     if (tn_is_empty(to)) return NULL;
-    uint32_t n = op->n_results;
     int64_t dim = config_int(op, "reduction_dim", -1);
     if (dim < 0) dim += from->rank;
-    tn_tensor *sorted = tn_scratch_alloc(ctx->scratch, n * sizeof *sorted);
-    for (uint32_t i = 0; sorted && i < n; i++) {
-        sorted[i].type = operands[i].type;
-        sorted[i].data = tn_scratch_alloc(ctx->scratch, tn_type_bytes(operands[i].type));
-        if (!sorted[i].data) sorted = NULL;
-    }
-    tn_arena *arena = sorted ? tn_arena_new() : NULL;
+    tn_arena *arena = tn_arena_new();
     if (!arena) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
     sorting s = {.sort = {.op = op,
                           .ctx = ctx,
                           .comparator = comparator(op),
-                          .n = n,
+                          .n = op->n_results,
                           .inputs = operands,
-                          .results = sorted,
+                          .results = results,
                           .dim = (uint32_t)dim},
+                 .k = to->dims[dim],
                  .arena = arena};
     tn_status *status = tn_arena_run(arena, sort, &s);
     tn_arena_free(arena);
-    if (status) return status;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t w = tn_width(operands[i].type), run = tn_stride(operands[i].type, (uint32_t)dim);
-        tn_strided nest;
-        tn_strided_init(&nest);
-        tn_strided_push(&nest, tn_type_elements(to) * w / (to->dims[dim] * run),
-                        to->dims[dim] * run, from->dims[dim] * run);
-        tn_strided_push(&nest, to->dims[dim] * run / w, w, w);
-        tn_strided_run(&nest, (size_t)w, results[i].data, sorted[i].data, ctx->pool);
+    return status;
+}
+
+/* --- tenon.sort_head: what the pass of that name puts in the place of a sort and slices --- */
+
+tn_status *tn_infer_sort_head(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    TN_TRY(tn_infer_sort(op, a, out));
+    int64_t dim = tn_op_int(op, TN_ATTR_dimension, -1);
+    if (dim < 0) dim += out[0]->rank;
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        const tn_type *t = tn_result_type(op, i);
+        int64_t k = t->rank == out[i]->rank ? t->dims[dim] : -1;
+        if (k < 0 || k > out[i]->dims[dim] || k != tn_result_type(op, 0)->dims[dim])
+            return TN_OP_ERROR(INVALID_ARGUMENT, op, "result %u, %s, is no part of %s", i,
+                               TN_TYPE_IN_MESSAGE(t), TN_TYPE_IN_MESSAGE(out[i]));
+        int64_t *dims = tn_dup(a, out[i]->dims, t->rank * sizeof *dims);
+        dims[dim] = k;
+        out[i] = tn_type_like(a, out[i], t->rank, dims);
     }
     return NULL;
+}
+
+tn_status *tn_eval_sort_head(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
+                             tn_tensor *results)
+{
+    if (tn_is_empty(results[0].type)) return NULL;
+    int64_t d = tn_op_int(op, TN_ATTR_dimension, -1);
+    if (d < 0) d += operands[0].type->rank;
+    tn_sort s = {.op = op,
+                 .ctx = ctx,
+                 .comparator = &op->regions[0],
+                 .body = ctx->bodies[0],
+                 .captures = tn_captured_data(op, ctx, 0, operands),
+                 .n = op->n_operands,
+                 .inputs = operands,
+                 .results = results,
+                 .dim = (uint32_t)d};
+    if (!s.captures) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    return tn_sort_head_run(&s, results[0].type->dims[d]);
 }

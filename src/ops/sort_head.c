@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first k elements of lines by selection: a pass over the keys collects those below the k-th
+ * smallest so far, which falls as it goes. */
+#include "base/thread_pool.h"
+#include "kernels/select.h"
+#include "ops/access.h"
+#include "ops/piece_memory.h"
+#include "ops/sort.h"
+#include "ops/strided.h"
+
+/* Lines are cut into pieces of so many elements; PART at a time go through a buffer. */
+enum { PIECE = 1 << 17, PART = 1024, SLACK = 64 };
+
+typedef unsigned __int128 wide;
+
+typedef struct {
+    const tn_sort *s;
+    const tn_sort_values *values;
+    int64_t k, pieces, piece; /* of a line */
+    size_t width;             /* bytes of a candidate */
+    char *found;              /* [lines][pieces][k] */
+    tn_piece_memory memory;
+    _Atomic(tn_status *) failure;
+} job;
+
+/* Candidates are a key with its place below: in their order a stable sort leaves them. */
+#define DEFINE_SELECTION(C, K, SELECT)                                                             \
+    static void sort_few_##K(C *x, int64_t n)                                                      \
+    {                                                                                              \
+        for (int64_t i = 1; i < n; i++) {                                                          \
+            C v = x[i];                                                                            \
+            int64_t at = i;                                                                        \
+            for (; at > 0 && x[at - 1] > v; at--) x[at] = x[at - 1];                               \
+            x[at] = v;                                                                             \
+        }                                                                                          \
+    }                                                                                              \
+    /* Where the two sides meet: x[0, middle) <= x[middle, n), 0 < middle < n. */                  \
+    static int64_t divide_##K(C *x, int64_t n)                                                     \
+    {                                                                                              \
+        C a = x[n / 4], b = x[n / 2], c = x[n / 4 * 3];                                            \
+        C pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);               \
+        int64_t i = 0, j = n - 1;                                                                  \
+        for (;; i++, j--) {                                                                        \
+            while (x[i] < pivot) i++;                                                              \
+            while (pivot < x[j]) j--;                                                              \
+            if (i >= j) return i > 0 ? i : 1;                                                      \
+            C t = x[i];                                                                            \
+            x[i] = x[j];                                                                           \
+            x[j] = t;                                                                              \
+        }                                                                                          \
+    }                                                                                              \
+    static void sort_##K(C *x, int64_t n)                                                          \
+    {                                                                                              \
+        while (n > 24) {                                                                           \
+            int64_t middle = divide_##K(x, n);                                                     \
+            if (middle < n - middle) {                                                             \
+                sort_##K(x, middle);                                                               \
+                x += middle;                                                                       \
+                n -= middle;                                                                       \
+            } else {                                                                               \
+                sort_##K(x + middle, n - middle);                                                  \
+                n = middle;                                                                        \
+            }                                                                                      \
+        }                                                                                          \
+        sort_few_##K(x, n);                                                                        \
+    }                                                                                              \
+    /* The k smallest come first, in any order; the largest of them. */                            \
+    static C nth_##K(C *x, int64_t n, int64_t k)                                                   \
+    {                                                                                              \
+        C *part = x;                                                                               \
+        int64_t first = 0;                                                                         \
+        while (n > 24) {                                                                           \
+            int64_t middle = divide_##K(part, n);                                                  \
+            if (first + middle >= k) {                                                             \
+                n = middle;                                                                        \
+            } else {                                                                               \
+                part += middle;                                                                    \
+                first += middle;                                                                   \
+                n -= middle;                                                                       \
+            }                                                                                      \
+        }                                                                                          \
+        sort_few_##K(part, n);                                                                     \
+        return x[k - 1];                                                                           \
+    }                                                                                              \
+    /* Of keys [begin, end) of a line: the smallest min(k, end - begin) in order, to x. */         \
+    static int64_t select_##K(const K *keys, int64_t step, int64_t begin, int64_t end, int64_t k,  \
+                              C *x)                                                                \
+    {                                                                                              \
+        int64_t n = 0, full = 2 * k + SLACK, at = begin, block = SLACK;                            \
+        for (; at < end && n < full; at++) x[n++] = (C)keys[at * step] << 32 | (C)at;              \
+        tn_isa isa = tn_cpu_isa();                                                                 \
+        K limit = at < end ? (K)(nth_##K(x, n, k) >> 32) : 0;                                      \
+        if (at < end) n = k;                                                                       \
+        while (at < end) {                                                                         \
+            K part[PART];                                                                          \
+            uint32_t places[PART + 16];                                                            \
+            int64_t size = end - at < block ? end - at : block;                                    \
+            const K *from = keys + at;                                                             \
+            if (step != 1) {                                                                       \
+                for (int64_t i = 0; i < size; i++) part[i] = keys[(at + i) * step];                \
+                from = part;                                                                       \
+            }                                                                                      \
+            int64_t found = SELECT(isa, from, size, limit, 0, places);                             \
+            for (int64_t i = 0; i < found; i++)                                                    \
+                x[n++] = (C)from[places[i]] << 32 | (C)(at + places[i]);                           \
+            at += size;                                                                            \
+            block = 2 * block < PART ? 2 * block : PART;                                           \
+            if (n < full) continue;                                                                \
+            limit = (K)(nth_##K(x, n, k) >> 32);                                                   \
+            n = k;                                                                                 \
+        }                                                                                          \
+        if (n > k) {                                                                               \
+            nth_##K(x, n, k);                                                                      \
+            n = k;                                                                                 \
+        }                                                                                          \
+        sort_##K(x, n);                                                                            \
+        return n;                                                                                  \
+    }                                                                                              \
+    /* Candidates of all pieces of a line, in place. */                                            \
+    static void merge_##K(C *x, int64_t n, int64_t k)                                              \
+    {                                                                                              \
+        if (n > k) nth_##K(x, n, k);                                                               \
+        sort_##K(x, k);                                                                            \
+    }
+
+DEFINE_SELECTION(uint64_t, uint32_t, tn_select_u32)
+DEFINE_SELECTION(wide, uint64_t, tn_select_u64)
+
+static void select_pieces(void *ctx, int64_t begin, int64_t end)
+{
+    job *j = ctx;
+    const tn_sort *s = j->s;
+    void *memory = tn_piece_memory_take(&j->memory);
+    if (!memory) {
+        tn_keep_first(&j->failure, TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory"));
+        return;
+    }
+    for (int64_t i = begin; i < end; i++) {
+        int64_t base = tn_sort_line(s, i / j->pieces), from = i % j->pieces * j->piece;
+        int64_t to = s->size - from < j->piece ? s->size : from + j->piece, n;
+        if (j->values->wide)
+            n = select_uint64_t((const uint64_t *)j->values->values + base, s->step, from, to, j->k,
+                                memory);
+        else
+            n = select_uint32_t((const uint32_t *)j->values->values + base, s->step, from, to, j->k,
+                                memory);
+        /* A short last piece: nothing comes after the largest. */
+        char *found = j->found + (size_t)(i * j->k) * j->width;
+        memcpy(found, memory, (size_t)n * j->width);
+        memset(found + (size_t)n * j->width, 0xFF, (size_t)(j->k - n) * j->width);
+    }
+    tn_piece_memory_give(&j->memory, memory);
+}
+
+#define PLACE(T)                                                                                   \
+    for (int64_t i = 0; i < j->k; i++)                                                             \
+    ((T *)to)[at + i * s->step] =                                                                  \
+        ((const T *)from)[base + (j->values->wide ? (int64_t)(uint32_t)((wide *)found)[i]          \
+                                                  : (int64_t)(uint32_t)((uint64_t *)found)[i]) *   \
+                                     s->step]
+
+static void finish_lines(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    const tn_sort *s = j->s;
+    for (int64_t line = begin; line < end; line++) {
+        void *found = j->found + (size_t)(line * j->pieces * j->k) * j->width;
+        if (j->pieces > 1) {
+            if (j->values->wide) merge_uint64_t(found, j->pieces * j->k, j->k);
+            else merge_uint32_t(found, j->pieces * j->k, j->k);
+        }
+        int64_t base = tn_sort_line(s, line), at = line / s->step * j->k * s->step + line % s->step;
+        for (uint32_t input = 0; input < s->n; input++) {
+            const void *from = s->inputs[input].data;
+            void *to = s->results[input].data;
+            switch (tn_width(s->inputs[input].type)) {
+            case 1: PLACE(uint8_t); break;
+            case 2: PLACE(uint16_t); break;
+            case 4: PLACE(uint32_t); break;
+            case 8: PLACE(uint64_t); break;
+            default: PLACE(wide); break;
+            }
+        }
+    }
+}
+
+static tn_status *select_heads(const tn_sort *s, int64_t k, const tn_sort_values *values)
+{
+    job j = {.s = s, .values = values, .k = k, .piece = s->size, .pieces = 1};
+    if (s->size > PIECE && k <= PIECE / 8) {
+        j.piece = PIECE;
+        j.pieces = (s->size + PIECE - 1) / PIECE;
+    }
+    j.width = values->wide ? sizeof(wide) : sizeof(uint64_t);
+    j.found = tn_scratch_alloc(s->ctx->scratch, (size_t)(s->lines * j.pieces * k) * j.width);
+    if (!j.found) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
+    tn_piece_memory_begin(&j.memory, s->ctx->scratch, (size_t)(2 * k + SLACK + PART) * j.width);
+    tn_parallel_for(s->ctx->pool, s->lines * j.pieces, (double)j.piece * 0.5 + (double)k * 30,
+                    select_pieces, &j);
+    tn_status *failure = atomic_load(&j.failure);
+    if (failure) return failure;
+    tn_parallel_for(s->ctx->pool, s->lines, (double)(j.pieces * k) * 30, finish_lines, &j);
+    return NULL;
+}
+
+/* By a whole sort. */
+static tn_status *sort_and_cut(tn_sort *s, int64_t k)
+{
+    tn_tensor *results = s->results;
+    tn_tensor *sorted = tn_scratch_alloc(s->ctx->scratch, s->n * sizeof *sorted);
+    for (uint32_t i = 0; sorted && i < s->n; i++) {
+        sorted[i].type = s->inputs[i].type;
+        sorted[i].data = tn_scratch_alloc(s->ctx->scratch, tn_type_bytes(s->inputs[i].type));
+        if (!sorted[i].data) sorted = NULL;
+    }
+    if (!sorted) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
+    s->results = sorted;
+    TN_TRY(tn_sort_run(s));
+    for (uint32_t i = 0; i < s->n; i++) {
+        int64_t w = tn_width(s->inputs[i].type);
+        tn_strided nest;
+        tn_strided_init(&nest);
+        tn_strided_push(&nest, s->lines / s->step, k * s->step * w, s->size * s->step * w);
+        tn_strided_push(&nest, k * s->step, w, w);
+        tn_strided_run(&nest, (size_t)w, results[i].data, sorted[i].data, s->ctx->pool);
+    }
+    return NULL;
+}
+
+tn_status *tn_sort_head_run(tn_sort *s, int64_t k)
+{
+    const tn_type *t = s->inputs[0].type;
+    if (tn_is_empty(t)) return NULL;
+    s->size = t->dims[s->dim];
+    s->step = tn_step(t, s->dim);
+    s->lines = tn_type_elements(t) / s->size;
+    uint32_t n_keys = 0;
+    tn_sort_values *values;
+    if (k <= s->size / 4) TN_TRY(tn_sort_make_values(s, &n_keys, &values));
+    return n_keys == 1 ? select_heads(s, k, values) : sort_and_cut(s, k);
+}
