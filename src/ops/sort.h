@@ -40,7 +40,8 @@ void tn_sort_place(const tn_sort *s, int64_t line, const int64_t *order);
 /* The keys of all elements as unsigned integers of their order, uint32_t or, if `wide`, uint64_t.
  */
 typedef struct {
-    bool wide;
+    bool wide, descending;
+    tn_element_type element; /* of the key itself */
     const void *values;
 } tn_sort_values;
 /* For a comparator of keys: *n of them, the first one first, in scratch; *n = 0 for others. */
