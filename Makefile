@@ -10,6 +10,7 @@
 #   make jax-suite JAXDIR=... SAMPLE=...   JAX's own tests (FILES="lax_test fft_test": whole files)
 #   make matrix         the wheel, the demo and smoke tests with several versions of JAX
 #   make ecosystem      Flax, Optax and others beside jaxlib's CPU
+#   make bench          every benchmark beside the CPU of jaxlib; docs/bench is made from it
 #   make wheel          dist/tenon_pjrt-*.whl with the library inside
 #   make fuzz-values    random programs, compiled beside interpreted, until one differs (SEED=..., SECONDS=3600)
 #   make sanitize tsan  the C tests under ASan + UBSan, and under TSan
@@ -18,6 +19,7 @@ BUILD ?= build
 PYTHON ?= python3
 KINDS ?= checks tools unit clients jax sim cases programs
 DIR ?= ../shared/stablehlo
+BENCH ?= ../shared/bench
 SAMPLE ?= ../shared/jax_sample
 PLUGIN ?= $(BUILD)/libtenon_pjrt.so
 
@@ -29,7 +31,7 @@ SOURCES = $(shell git ls-files '*.c' '*.h')
 export BUILD PYTHON
 MAKEFLAGS += --no-print-directory
 
-.PHONY: build venv demo test check-full cases fuzz-values wheel sanitize tsan check-includes format-check format clean
+.PHONY: bench build venv demo test check-full cases fuzz-values jax-suite matrix ecosystem wheel sanitize tsan check-includes format-check format clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -70,6 +72,12 @@ matrix: wheel
 
 ecosystem: build venv
 	@tools/ecosystem.sh $(BUILD)
+
+# The comparison's exit code says that a case failed; its page is made all the same.
+bench: build venv
+	@$(PY) -m pip install -q --disable-pip-version-check -r python/requirements-bench.txt
+	@OPENBLAS_NUM_THREADS=1 $(PY) $(BENCH)/bench.py --platforms cpu,tenon --json $(BUILD)/bench.json; status=$$?; \
+	    $(PY) tools/bench_page.py $(BUILD)/bench.json docs/bench && exit $$status
 
 wheel: build venv
 	@tools/wheel.sh $(BUILD)
