@@ -163,9 +163,10 @@ static long double bessel_i1e_of(const long double *in)
     }                                                                                              \
     static void complex_##name(const long double *in, long double *out)                            \
     {                                                                                              \
-        long double _Complex z = CMPLXL(in[0], in[1]), w = c##name##l(z);                          \
-        out[0] = creall(w);                                                                        \
-        out[1] = cimagl(w);                                                                        \
+        long double _Complex z, w; /* laid out as an array of two (C17, 6.2.5) */                  \
+        memcpy(&z, in, sizeof z);                                                                  \
+        w = c##name##l(z);                                                                         \
+        memcpy(out, &w, sizeof w);                                                                 \
     }
 ELEMENTARY(acos)
 ELEMENTARY(acosh)
