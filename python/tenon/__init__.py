@@ -53,8 +53,13 @@ def _client_options(name):
     flag = getattr(xla_bridge, "num_cpu_devices", None)  # before 0.5.0 JAX has none
     count = flag.value if flag is not None else int(os.environ.get("JAX_NUM_CPU_DEVICES", -1))
     options = {"cpu_device_count": count} if count >= 0 else {}
-    if tuple(int(n) for n in jaxlib.__version__.split(".")[:2]) >= (0, 11):
+    version = tuple(int(n) for n in jaxlib.__version__.split(".")[:2])
+    if version >= (0, 11):
         options["profiler_api_size"] = 104
+    if version < (0, 5):
+        from jaxlib.mlir.dialects import stablehlo
+
+        options["stablehlo_version"] = stablehlo.get_current_version()
     if name == "tenon_sim":
         options["platform_name"] = "cpu"
     return options | _options

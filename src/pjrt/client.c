@@ -77,6 +77,7 @@ PJRT_Error *tn_pjrt_Client_Create(PJRT_Client_Create_Args *args)
     if (!s) s = tn_client_create(tn_pjrt_default_driver(), options, args->num_options, &c->it);
     free(options);
     if (!s) {
+        tn_pjrt_claim_stablehlo(tn_client_stablehlo_version(c->it));
         tn_pjrt_profiler_set_size(tn_client_profiler_api_size(c->it));
         s = fill(c);
         if (s) tn_client_close(c->it);

@@ -12,6 +12,8 @@ extern const PJRT_FFI_Extension tn_pjrt_ffi_extension;
 extern const PJRT_MemoryDescriptions_Extension tn_pjrt_memory_descriptions_extension;
 extern const PJRT_Profiler_Extension tn_pjrt_profiler_extension;
 
+/* What the client option stablehlo_version says; NULL: nothing. */
+void tn_pjrt_claim_stablehlo(const char *version);
 /* What the client option profiler_api_size says. */
 void tn_pjrt_profiler_set_size(size_t size);
 

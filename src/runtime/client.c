@@ -122,6 +122,8 @@ tn_status *tn_client_create(const char *driver, const tn_named_value *options, s
     c->asynchronous = o.asynchronous;
     c->collective_timeout_ns = (uint64_t)o.collective_timeout_s * 1000000000u;
     c->profiler_api_size = (size_t)o.profiler_api_size;
+    if (o.stablehlo_version)
+        snprintf(c->stablehlo_version, sizeof c->stablehlo_version, "%s", o.stablehlo_version);
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->launch_lock, NULL);
     pthread_cond_init(&c->idle, NULL);
@@ -298,6 +300,11 @@ tn_status *tn_client_check(const tn_client *c)
 size_t tn_client_profiler_api_size(const tn_client *c)
 {
     return c->profiler_api_size;
+}
+
+const char *tn_client_stablehlo_version(const tn_client *c)
+{
+    return c->stablehlo_version[0] ? c->stablehlo_version : NULL;
 }
 
 const char *tn_client_platform_name(const tn_client *c)

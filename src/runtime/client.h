@@ -29,7 +29,8 @@ tn_status *tn_client_create(const char *driver, const tn_named_value *options, s
  * waits for events that nobody set, and ends the owner's reference. */
 void tn_client_close(tn_client *c);
 
-/* What the option of that name says. */
+/* What the options of these names say; NULL: nothing. */
+const char *tn_client_stablehlo_version(const tn_client *c);
 size_t tn_client_profiler_api_size(const tn_client *c);
 const char *tn_client_platform_name(const tn_client *c);
 const char *tn_client_platform_version(const tn_client *c);

@@ -67,6 +67,7 @@ struct tn_client {
     tn_ref ref; /* the owner, buffers, storages, loaded executables, work in flight */
     unsigned fork_generation;
     size_t profiler_api_size;
+    char stablehlo_version[32];
     bool asynchronous;
     uint64_t collective_timeout_ns; /* 0: none */
     atomic_bool closed;

@@ -146,13 +146,23 @@ def profiler():
         assert files and b"Tenon" in open(files[0], "rb").read()
 
 
-failed = 0
+# What older versions say in a way that only jaxlib's own CPU understands.
+VERSION = tuple(int(n) for n in jax.__version__.split(".")[:3])
+SINCE = {"callbacks": ((0, 6, 0), "pure_callback is a call by a pointer to C++ objects of jaxlib"),
+         "linear_algebra": ((0, 4, 35), "LAPACK calls have the interface from before the typed FFI")}
+
+failed = skipped = 0
 for f in CHECKS:
+    since, why = SINCE.get(f.__name__, ((0,), ""))
+    if VERSION < since:
+        skipped += 1
+        print(f"skipped {f.__name__}: before {'.'.join(map(str, since))} {why}")
+        continue
     try:
         f()
     except Exception:
         failed += 1
         print(f"FAILED {f.__name__}", file=sys.stderr)
         traceback.print_exc()
-print(f"{len(CHECKS) - failed} passed, {failed} failed, 0 skipped")
+print(f"{len(CHECKS) - failed - skipped} passed, {failed} failed, {skipped} skipped")
 sys.exit(failed > 0)
