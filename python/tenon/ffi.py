@@ -97,27 +97,59 @@ class Library:
         number.value = args.id
 
 
+_libraries = {}  # by path
+_targets, _types = [], []  # all that was registered for "cpu", for libraries that are loaded later
+
+
+def _register_target(name, handler, platform="cpu", api_version=0, traits=None):
+    _targets.append((name, handler, platform, api_version))
+    for library in _libraries.values():
+        library.register_target(name, handler, platform, api_version)
+
+
+def _register_type(name, registration):
+    _types.append((name, registration))
+    for library in _libraries.values():
+        library.register_type(name, registration)
+
+
+def _stand_in(handlers, register, theirs, ours):
+    """Puts `ours`, followed by `theirs`, in front of whatever JAX calls for "cpu"."""
+    current = handlers.get("cpu") if handlers is not None else None
+    if getattr(current, "of_tenon", False):
+        return
+    after = current or theirs
+
+    def both(name, value, *rest):
+        if after is not None:
+            after(name, value, *rest)
+        ours(name, value, *rest)
+
+    both.of_tenon = True
+    if current is not None:
+        handlers["cpu"] = both
+    else:
+        register("cpu", both)
+
+
 def connect(path, platform):
     """From now on targets and types for "cpu" and for `platform` reach the library at `path`, those that were
     registered before too."""
     from jaxlib import xla_client
 
+    if path in _libraries:
+        return
     library = Library(path)
-    theirs = getattr(xla_client._xla, "register_custom_call_target", None)
-    their_types = getattr(xla_client._xla, "register_custom_type", None)
-
-    def target(name, handler, platform="cpu", api_version=0, traits=None):
-        if theirs is not None:
-            theirs(name, handler, "cpu", api_version, *(() if traits is None else (traits,)))
-        library.register_target(name, handler, platform, api_version)
-
-    def kind(name, registration):
-        if their_types is not None:
-            their_types(name, registration)
-        library.register_type(name, registration)
-
-    xla_client.register_custom_call_handler("cpu", target)
+    for target in _targets:
+        library.register_target(*target)
+    for kind in _types:
+        library.register_type(*kind)
+    _libraries[path] = library
+    native = getattr(xla_client, "_xla", None)
+    _stand_in(getattr(xla_client, "_custom_callback_handler", None), xla_client.register_custom_call_handler,
+              getattr(native, "register_custom_call_target", None), _register_target)
     xla_client.register_custom_call_handler(platform, library.register_target)
     if hasattr(xla_client, "register_custom_type_handler"):
-        xla_client.register_custom_type_handler("cpu", kind)
+        _stand_in(getattr(xla_client, "_custom_type_id_handler", None), xla_client.register_custom_type_handler,
+                  getattr(native, "register_custom_type", None), _register_type)
         xla_client.register_custom_type_handler(platform, library.register_type)

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile.c - the calls that make executables: from programs, and from stored ones. */
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "pjrt/executable.h"
 
@@ -56,6 +61,38 @@ static tn_status *take_options(const void *bytes, size_t size, tn_compile_option
 
 /* ---- Programs ---- */
 
+static const char *dump_folder(const tn_compile_options *options)
+{
+    const char *folder = NULL;
+    for (size_t i = 0; i < options->n_overrides; i++) {
+        const tn_option_override *o = &options->overrides[i];
+        if (!strcmp(o->name, "xla_dump_to") && o->kind == TN_OVERRIDE_STRING) folder = o->string;
+    }
+    return folder && *folder ? folder : NULL;
+}
+
+/* Writes the optimized program to the folder, which is made. */
+static tn_status *dump(const tn_executable *e, const char *folder)
+{
+    static atomic_uint count;
+    char path[PATH_MAX];
+    const char *name = tn_executable_get_info(e)->name;
+    snprintf(path, sizeof path, "%s/module_%04u.%s.after_optimizations.mlir", folder,
+             atomic_fetch_add(&count, 1), name && !strchr(name, '/') ? name : "program");
+    char *text;
+    size_t size;
+    TN_TRY(tn_executable_print(e, &text, &size));
+    mkdir(folder, 0777);
+    FILE *f = fopen(path, "w");
+    bool written = f && fwrite(text, 1, size, f) == size;
+    if (f && fclose(f)) written = false;
+    free(text);
+    return written
+               ? NULL
+               : TN_ERROR(INVALID_ARGUMENT, "compile option 'xla_dump_to': %s can't be written: %s",
+                          path, strerror(errno));
+}
+
 static tn_status *compile(const PJRT_Program *from, const tn_compile_options *options,
                           PJRT_Executable **out)
 {
@@ -65,6 +102,11 @@ static tn_status *compile(const PJRT_Program *from, const tn_compile_options *op
         return TN_ERROR(INVALID_ARGUMENT, "the program has no %s", p.code ? "format" : "code");
     tn_executable *e;
     TN_TRY(tn_compile(p.code, p.code_size, p.format, p.format_size, options, &e));
+    tn_status *s = dump_folder(options) ? dump(e, dump_folder(options)) : NULL;
+    if (s) {
+        tn_executable_release(e);
+        return s;
+    }
     return tn_pjrt_executable_make(e, out);
 }
 
