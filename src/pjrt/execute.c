@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "pjrt/executable.h"
+#include "pjrt/host_channels.h"
 #include "pjrt/execute_context.h"
 
 static tn_status *check_lists(const PJRT_LoadedExecutable_Execute_Args *args)
@@ -68,6 +69,7 @@ static tn_status *start(const PJRT_LoadedExecutable_Execute_Args *args,
         tn_status *s = make_ends(&e, args->num_devices);
         if (s) {
             tn_ffi_context_release(options->custom_calls);
+            tn_pjrt_host_channels_release(options->host_channels);
             return s;
         }
     }
@@ -89,20 +91,24 @@ PJRT_Error *tn_pjrt_LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args 
     TN_PJRT_NEED(executable);
     PJRT_ExecuteOptions o;
     TN_PJRT_TRY(TN_PJRT_TAKE(PJRT_ExecuteOptions, launch_id, args->options, &o));
-    if (o.num_send_ops > 0 || o.num_recv_ops > 0)
-        return TN_PJRT_ERROR(UNIMPLEMENTED, "send and receive callbacks are not implemented");
     if (o.num_hlo_output_callbacks > 0)
         return TN_PJRT_ERROR(UNIMPLEMENTED, "HLO output callbacks are not implemented");
     if (o.num_non_donatable_input_indices > 0 && !o.non_donatable_input_indices)
         return TN_PJRT_ERROR(INVALID_ARGUMENT, "non_donatable_input_indices is NULL");
     TN_PJRT_TRY(check_lists(args));
 
+    tn_device *device = args->execute_device ? args->execute_device->it : NULL;
+    const tn_host_channels *host_channels;
+    TN_PJRT_TRY(tn_pjrt_host_channels_make(&o, args->executable->it, device, args->num_devices,
+                                           &host_channels));
     const tn_execute_options options = {.launch_id = o.launch_id,
                                         .non_donatable = o.non_donatable_input_indices,
                                         .n_non_donatable = o.num_non_donatable_input_indices,
-                                        .device =
-                                            args->execute_device ? args->execute_device->it : NULL,
-                                        .custom_calls = tn_ffi_context_retain(tn_of_context(o.context)),
+                                        .device = device,
+                                        .host_channels = host_channels,
+                                        .release_host_channels = tn_pjrt_host_channels_release,
+                                        .custom_calls =
+                                            tn_ffi_context_retain(tn_of_context(o.context)),
                                         .release_custom_calls = tn_ffi_context_release};
     return tn_pjrt_error(start(args, &options));
 }

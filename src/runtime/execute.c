@@ -373,15 +373,19 @@ static tn_status *mark_kept(const tn_execute_options *o, size_t n_args, bool **o
 static tn_status *wrap_custom_calls(const tn_execute_options *o, tn_custom_calls **out)
 {
     *out = NULL;
-    if (!o->custom_calls) return NULL;
+    if (!o->custom_calls && !o->host_channels) return NULL;
     tn_custom_calls *c = malloc(sizeof *c);
     if (!c) {
-        if (o->release_custom_calls) o->release_custom_calls(o->custom_calls);
+        if (o->custom_calls && o->release_custom_calls) o->release_custom_calls(o->custom_calls);
+        if (o->host_channels && o->release_host_channels)
+            o->release_host_channels(o->host_channels);
         return TN_ERROR(RESOURCE_EXHAUSTED, "no memory for an execution");
     }
     tn_ref_init(&c->ref);
     c->context = o->custom_calls;
-    c->release = o->release_custom_calls;
+    c->release = o->custom_calls ? o->release_custom_calls : NULL;
+    c->channels = o->host_channels;
+    c->release_channels = o->host_channels ? o->release_host_channels : NULL;
     *out = c;
     return NULL;
 }

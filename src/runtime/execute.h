@@ -50,6 +50,9 @@ typedef struct {
      * when tn_execute fails. */
     const struct tn_custom_call_context *custom_calls;
     void (*release_custom_calls)(const struct tn_custom_call_context *context);
+    /* Where sends to the host and receives go (ops/host_channel.h); released likewise. */
+    const struct tn_host_channels *host_channels;
+    void (*release_host_channels)(const struct tn_host_channels *channels);
 } tn_execute_options;
 
 /* Starts a run on each device and returns; its failure shows in the events.

@@ -93,17 +93,20 @@ typedef struct {
     tn_storage *stage; /* where the device writes it; NULL: the storage itself */
 } tn_launch_result;
 
-/* What custom calls see, for all devices of a call. */
+/* What custom calls and host transfers see, for all devices of a call. */
 typedef struct {
     tn_ref ref;
     const struct tn_custom_call_context *context;
     void (*release)(const struct tn_custom_call_context *context);
+    const struct tn_host_channels *channels;
+    void (*release_channels)(const struct tn_host_channels *channels);
 } tn_custom_calls;
 void tn_custom_calls_release(tn_custom_calls *c); /* NULL is fine */
 
 /* What the program of a part sees besides its memory: tn_launch.context. */
 typedef struct {
     const struct tn_custom_call_context *custom_calls;
+    const struct tn_host_channels *host_channels;
     tn_meeting *meeting;
     bool (*is_cancelled)(const void *launch);
     const void *launch;

@@ -10,6 +10,7 @@ void tn_custom_calls_release(tn_custom_calls *c)
 {
     if (!c || !tn_ref_release(&c->ref)) return;
     if (c->release) c->release(c->context);
+    if (c->release_channels) c->release_channels(c->channels);
     free(c);
 }
 
@@ -151,6 +152,7 @@ static tn_status *append(tn_launch_record *r)
         r->spans[r->n_args + i] = span_of(place_of_result(r, i), r->loaded->results[i].bytes);
     r->context =
         (tn_launch_context){.custom_calls = r->custom_calls ? r->custom_calls->context : NULL,
+                            .host_channels = r->custom_calls ? r->custom_calls->channels : NULL,
                             .meeting = r->meeting,
                             .is_cancelled = is_cancelled,
                             .launch = r};

@@ -181,6 +181,7 @@ static tn_status *run_executable(const void *self, const tn_host_run *r, tn_thre
         .replica_id = r->replica_id,
         .partition_id = r->partition_id,
         .custom_calls = context->custom_calls,
+        .host_channels = context->host_channels,
         .meeting = context->meeting,
         .is_cancelled = context->is_cancelled,
         .cancel_arg = context->launch,
