@@ -19,6 +19,7 @@ typedef struct {
     const int64_t *order;    /* of its dimensions in memory, minor to major; NULL: row-major */
     const char *memory_kind; /* "device" unless mhlo.memory_kind says otherwise */
     const tn_attr *sharding; /* sdy.sharding or mhlo.sharding, NULL: none */
+    const struct tn_op_sharding *tiling; /* how it is divided; NULL: each device has all of it */
     int32_t alias; /* parameter: the result that takes its memory when donated; result: that
                       parameter; -1: none */
     bool donated;  /* parameters: tf.aliasing_output or jax.buffer_donor: deleted at dispatch */

@@ -117,6 +117,12 @@ void tn_describe(const tn_module *m, const tn_signature *s, const int32_t *alias
             .donated = is_donor(f, i) || arg_attr(f, i, "tf.aliasing_output")};
         if (aliases[i] >= 0) results[aliases[i]].alias = (int32_t)i;
     }
+    if (m->num_partitions > 1) {
+        for (uint32_t i = 0; i < n_results; i++)
+            results[i].tiling = tn_tiling_of(m, results[i].sharding, a);
+        for (uint32_t i = 0; i < n_params; i++)
+            params[i].tiling = tn_tiling_of(m, params[i].sharding, a);
+    }
     info->name = m->name;
     info->num_replicas = m->num_replicas;
     info->num_partitions = m->num_partitions;

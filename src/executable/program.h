@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "executable/executable.h"
 #include "executable/plan.h"
+#include "type/op_sharding_proto.h"
 
 /* A tensor's memory is at bases[base] + offset, where bases are found when a run starts. */
 enum { TN_BASE_FIXED, TN_BASE_TEMP, TN_BASE_FIRST_PARAM };
@@ -154,6 +155,8 @@ typedef struct tn_signature {
 /* Makes everything row-major within the program, after verification; see layouts.c. *out stays NULL
  * where that was so already. */
 tn_status *tn_apply_layouts(tn_module *m, const tn_signature **out) TN_MUST_USE;
+/* What a Shardy sharding says of devices; NULL: each has everything. */
+const tn_op_sharding *tn_tiling_of(const tn_module *m, const tn_attr *sharding, tn_arena *a);
 /* Fills in what the signature says; NULL: that of main. */
 void tn_describe(const tn_module *m, const tn_signature *s, const int32_t *aliases, tn_arena *a,
                  tn_executable_info *info);

@@ -263,7 +263,9 @@ static tn_status *settle(inliner *in, tn_function *f, tn_region *r)
         op->region = r;
         for (uint32_t i = 0; i < op->n_results; i++) op->results[i].region = r;
         for (uint32_t i = 0; i < op->n_operands; i++) op->operands[i] = resolve(op->operands[i]);
-        if (op->kind == TN_OP_sdy_named_computation || op->kind == TN_OP_sdy_manual_computation) {
+        /* Those of several devices are the partition pass's. */
+        bool manual = op->kind == TN_OP_sdy_manual_computation && in->m->num_partitions == 1;
+        if (op->kind == TN_OP_sdy_named_computation || manual) {
             TN_TRY(check_types(op, &op->regions[0], "its region"));
             tn_op *before = op->prev;
             splice(op, &op->regions[0]);

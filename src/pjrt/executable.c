@@ -9,7 +9,7 @@
 
 typedef struct {
     PJRT_Executable *e;
-    const void *sharding; /* all values have it: programs of several parts are not compiled yet */
+    const void *sharding; /* of values that each device has all of */
     size_t sharding_size;
 } maker;
 
@@ -23,8 +23,18 @@ static tn_pjrt_list list_of(tn_arena *a, size_t n)
     return (tn_pjrt_list){array_of(a, n, sizeof(char *)), array_of(a, n, sizeof(size_t))};
 }
 
-static void fill_values(const maker *m, const tn_executable_value *values, size_t n,
-                        tn_pjrt_values *out)
+static tn_status *encode_tiling(tn_arena *a, const tn_op_sharding *tiling, tn_pjrt_values *out,
+                                size_t i)
+{
+    void *data;
+    TN_TRY(tn_op_sharding_encode(tiling, &data, &out->shardings.sizes[i]));
+    out->shardings.data[i] = tn_dup(a, data, out->shardings.sizes[i]);
+    free(data);
+    return NULL;
+}
+
+static tn_status *fill_values(const maker *m, const tn_executable_value *values, size_t n,
+                              tn_pjrt_values *out)
 {
     tn_arena *a = m->e->arena;
     *out = (tn_pjrt_values){.n = n,
@@ -37,8 +47,10 @@ static void fill_values(const maker *m, const tn_executable_value *values, size_
         out->memory_kinds.sizes[i] = strlen(values[i].memory_kind);
         out->shardings.data[i] = m->sharding;
         out->shardings.sizes[i] = m->sharding_size;
+        if (values[i].tiling) TN_TRY(encode_tiling(a, values[i].tiling, out, i));
         out->layouts[i] = tn_pjrt_layout_make(a, values[i].type->rank, values[i].order);
     }
+    return NULL;
 }
 
 static void fill_output_shapes(PJRT_Executable *e)
@@ -81,8 +93,8 @@ static tn_status *fill(void *arg)
     maker *m = arg;
     PJRT_Executable *e = m->e;
     m->sharding = tn_dup(e->arena, m->sharding, m->sharding_size);
-    fill_values(m, e->info->params, e->info->n_params, &e->parameters);
-    fill_values(m, e->info->results, e->info->n_results, &e->outputs);
+    TN_TRY(fill_values(m, e->info->params, e->info->n_params, &e->parameters));
+    TN_TRY(fill_values(m, e->info->results, e->info->n_results, &e->outputs));
     fill_output_shapes(e);
     fill_cost(e);
     return NULL;

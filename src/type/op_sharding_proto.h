@@ -18,7 +18,7 @@ typedef enum {
     TN_SHARDING_UNREDUCED = 6   /* each device has a part of the sum */
 } tn_sharding_kind;
 
-typedef struct {
+typedef struct tn_op_sharding {
     tn_sharding_kind kind;
     int64_t device; /* maximal */
     /* Tiled: the grid of devices. Its first dimensions are those of the array, each with the number
