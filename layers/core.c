@@ -17,7 +17,8 @@ static const tn_layer *const known[] = {&tn_layer_trace, &tn_layer_validate, &tn
                                         &tn_layer_skew, &tn_layer_record};
 static const tn_layer *chain[MAX_LAYERS];
 static int n_layers;
-static PJRT_Error *(*real[TN_CALL_COUNT])(void *);
+typedef void function(void); /* any; called as what it is */
+static function *real[TN_CALL_COUNT];
 static const PJRT_Api *plugin;
 static const char *plugin_path;
 
@@ -85,18 +86,39 @@ static bool answer_own(int fn, void *args)
 
 /* --- calls --- */
 
+/* Calls the plugin's function as the type that it has. */
+#define CALL(name, minor)                                                                          \
+    static PJRT_Error *call_##name(void *args)                                                     \
+    {                                                                                              \
+        return ((name *)real[TN_CALL_##name])(args);                                               \
+    }
+#define VOID_CALL(name, minor)                                                                     \
+    static PJRT_Error *call_##name(void *args)                                                     \
+    {                                                                                              \
+        ((name *)real[TN_CALL_##name])(args);                                                      \
+        return NULL;                                                                               \
+    }
+#define EXTENSION_CALL(type, table, name, slot)                                                    \
+    static PJRT_Error *call_##name(void *args)                                                     \
+    {                                                                                              \
+        return ((name *)real[TN_CALL_##name])(args);                                               \
+    }
+#include "tenon/pjrt_fields.def"
+
+static PJRT_Error *(*const calls[TN_CALL_COUNT])(void *) = {
+#define CALL(name, minor)                       [TN_CALL_##name] = call_##name,
+#define EXTENSION_CALL(type, table, name, slot) [TN_CALL_##name] = call_##name,
+#include "tenon/pjrt_fields.def"
+};
+
 static PJRT_Error *to_plugin(int fn, void *args)
 {
     bool about_errors = fn <= TN_CALL_PJRT_Error_GetCode || fn == TN_CALL_PJRT_Error_ForEachPayload;
     if (about_errors && answer_own(fn, args)) return NULL;
-    if (fn <= TN_CALL_PJRT_Error_Message) {
-        ((void (*)(void *))(uintptr_t)real[fn])(args);
-        return NULL;
-    }
     if (!real[fn])
         return tn_layers_error(PJRT_Error_Code_UNIMPLEMENTED, "%s has no %s", plugin_path,
                                tn_calls[fn].name);
-    return real[fn](args);
+    return calls[fn](args);
 }
 
 PJRT_Error *tn_call_next(const tn_call *c)
@@ -162,17 +184,26 @@ static PJRT_Error *enter(int fn, void *args, const void *site)
     return tn_call_next(&c);
 }
 
-#define CALL(function, minor)                                                                      \
-    static PJRT_Error *enter_##function(void *args)                                                \
+#define CALL(name, minor)                                                                          \
+    static PJRT_Error *enter_##name(name##_Args *args)                                             \
     {                                                                                              \
-        return enter(TN_CALL_##function, args, __builtin_return_address(0));                       \
+        return enter(TN_CALL_##name, args, __builtin_return_address(0));                           \
     }
-#define EXTENSION_CALL(type, table, function, slot) CALL(function, 0)
+#define VOID_CALL(name, minor)                                                                     \
+    static void enter_##name(name##_Args *args)                                                    \
+    {                                                                                              \
+        enter(TN_CALL_##name, args, __builtin_return_address(0));                                  \
+    }
+#define EXTENSION_CALL(type, table, name, slot)                                                    \
+    static PJRT_Error *enter_##name(name##_Args *args)                                             \
+    {                                                                                              \
+        return enter(TN_CALL_##name, args, __builtin_return_address(0));                           \
+    }
 #include "tenon/pjrt_fields.def"
 
-static PJRT_Error *(*const entries[TN_CALL_COUNT])(void *) = {
-#define CALL(function, minor)                       [TN_CALL_##function] = enter_##function,
-#define EXTENSION_CALL(type, table, function, slot) [TN_CALL_##function] = enter_##function,
+static function *const entries[TN_CALL_COUNT] = {
+#define CALL(name, minor)                       [TN_CALL_##name] = (function *)enter_##name,
+#define EXTENSION_CALL(type, table, name, slot) [TN_CALL_##name] = (function *)enter_##name,
 #include "tenon/pjrt_fields.def"
 };
 
@@ -184,11 +215,10 @@ static void take(int fn, char *table, size_t size)
 {
     size_t slot = tn_calls[fn].slot;
     if (slot + sizeof(void *) > size) return;
-    void *theirs;
+    function *theirs, *ours = entries[fn];
     memcpy(&theirs, table + slot, sizeof theirs);
     if (!theirs) return;
-    real[fn] = (PJRT_Error * (*)(void *))(uintptr_t)theirs;
-    PJRT_Error *(*ours)(void *) = entries[fn];
+    real[fn] = theirs;
     memcpy(table + slot, &ours, sizeof ours);
 }
 
@@ -211,7 +241,7 @@ static void disguise(PJRT_Api *api, int minor)
     for (int fn = 0; fn < TN_SLOT_COUNT; fn++) {
         if (tn_calls[fn].minor > minor) continue;
         api->struct_size = tn_calls[fn].slot + sizeof(void *);
-        PJRT_Error *(*ours)(void *) = entries[fn];
+        function *ours = entries[fn];
         memcpy((char *)api + tn_calls[fn].slot, &ours, sizeof ours);
     }
     api->pjrt_api_version.minor_version = minor;

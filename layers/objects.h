@@ -16,6 +16,7 @@ typedef struct {
 } tn_moment;
 
 typedef struct callback_note callback_note;
+typedef void tn_deleter(void); /* of a type of its own for each class of holder */
 
 typedef struct tn_object {
     struct tn_object *next; /* in its bucket */
@@ -29,7 +30,7 @@ typedef struct tn_object {
     tn_moment made, ended, deleted; /* deleted: or donated */
     bool donated;
     callback_note *callbacks; /* event: not yet called */
-    void (*deleter)(void *);  /* holder: the plugin's */
+    tn_deleter *deleter;      /* holder: the plugin's */
     /* Buffer: host memory that the client has promised to leave alone while *pending */
     const char *host;
     size_t host_size;

@@ -477,20 +477,46 @@ static void check_outs(const tn_call *c, char *args, const tn_moment *now)
 
 /* --- what a call does --- */
 
-static void delete_holder(void *holder)
+/* What a deleter deletes, to be called once. NULL: that was not the first time. */
+static tn_object *end_holder(void *holder, tn_class cls)
 {
-    for (int cls = TN_CLASS_Device_Attributes; cls < TN_CLASS_COUNT; cls++) {
-        tn_object *o = tn_object_find(holder, (tn_class)cls);
-        if (!o || !o->deleter) continue;
-        if (o->alive <= 0) {
-            breach("double-free", &o->made, "the deleter of what this call gave came again");
-            return;
-        }
-        o->alive--;
-        o->ended = (tn_moment){.fn = -1};
-        o->deleter(holder);
-        return;
+    tn_object *o = tn_object_find(holder, cls);
+    if (!o || !o->deleter) return NULL;
+    if (o->alive <= 0) {
+        breach("double-free", &o->made, "the deleter of what this call gave came again");
+        return NULL;
     }
+    o->alive--;
+    o->ended = (tn_moment){.fn = -1};
+    return o;
+}
+
+/* The holders, by class and by type; a deleter is called as the type that it has. */
+#define HOLDERS(X)                                                                                 \
+    X(Device_Attributes, PJRT_Device_Attributes)                                                   \
+    X(DeviceAssignmentSerialized, PJRT_DeviceAssignmentSerialized)                                 \
+    X(SerializedExecutable, PJRT_SerializedExecutable)                                             \
+    X(SerializedCompileOptions, PJRT_SerializedCompileOptions)                                     \
+    X(SerializedTopology, PJRT_SerializedTopology)                                                 \
+    X(SerializedLayout, PJRT_Layouts_SerializedLayout)
+#define X(cls, type)                                                                               \
+    static void delete_##cls(type *holder)                                                         \
+    {                                                                                              \
+        tn_object *o = end_holder(holder, TN_CLASS_##cls);                                         \
+        if (o) ((void (*)(type *))o->deleter)(holder);                                             \
+    }
+HOLDERS(X)
+#undef X
+
+static tn_deleter *deleter_of(tn_class cls)
+{
+    switch ((int)cls) {
+#define X(name, type)                                                                              \
+    case TN_CLASS_##name: return (tn_deleter *)delete_##name;
+        HOLDERS(X)
+#undef X
+    }
+    return NULL;
 }
 
 /* Lets the deleter that comes with a holder pass by us. */
@@ -503,9 +529,9 @@ static void wrap_deleter(const tn_call *c, char *args)
             d->kind != TN_FIELD_FUNCTION || !tn_field_covered(d, args))
             continue;
         void *holder = tn_field_pointer(f, args), *theirs = tn_field_pointer(d, args);
-        if (!holder || !theirs) continue;
-        tn_object_get(holder, (tn_class)f->cls)->deleter = (void (*)(void *))(uintptr_t)theirs;
-        void (*ours)(void *) = delete_holder;
+        tn_deleter *ours = deleter_of((tn_class)f->cls);
+        if (!holder || !theirs || !ours) continue;
+        tn_object_get(holder, (tn_class)f->cls)->deleter = (tn_deleter *)(uintptr_t)theirs;
         memcpy(args + d->offset, &ours, sizeof ours);
     }
 }

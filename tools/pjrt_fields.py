@@ -53,6 +53,7 @@ COUNTS = {
 STRINGS = {"error_message", "executable_name", "platform_name", "platform_version", "device_kind", "debug_string", "to_string", "kind",
            "description", "topology_name", "format", "message", "type_name", "target_name"}
 STRUCTS = ("PJRT_Program", "PJRT_ExecuteOptions", "PJRT_LoadOptions")  # that are handed to calls and grow
+VOID = ("PJRT_Error_Destroy", "PJRT_Error_Message")
 EXTENSIONS = [  # type, struct, prefix of the functions that its slots lead to
     ("Layouts", "PJRT_Layouts_Extension"), ("FFI", "PJRT_FFI_Extension"),
     ("MemoryDescriptions", "PJRT_MemoryDescriptions_Extension"), ("Shardings", "PJRT_Shardings_Extension")]
@@ -185,6 +186,7 @@ def make():
            " *",
            " *     CLASS(name)                                 a kind of object behind a handle",
            " *     CALL(function, minor)                       a slot of PJRT_Api, in order, and the minor that added it",
+           " *     VOID_CALL(function, minor)                  the same, of the two that return nothing; else as CALL",
            " *     EXTENSION_CALL(type, table, function, slot) a slot of an extension",
            " *     STRUCT_BEGIN(type)                          the fields of the struct follow, without the head",
            " *     FIELD(struct, field, kind, class, direction, minor, count)",
@@ -197,11 +199,12 @@ def make():
            " * count      the field that counts the array; the field itself if there is none */",
            "// clang-format off", "",
            "#ifndef CLASS", "#define CLASS(name)", "#endif", "#ifndef CALL", "#define CALL(function, minor)", "#endif",
+           "#ifndef VOID_CALL", "#define VOID_CALL(function, minor) CALL(function, minor)", "#endif",
            "#ifndef EXTENSION_CALL", "#define EXTENSION_CALL(type, table, function, slot)", "#endif",
            "#ifndef STRUCT_BEGIN", "#define STRUCT_BEGIN(type)", "#endif", "#ifndef STRUCT_END", "#define STRUCT_END(type)", "#endif",
            "#ifndef FIELD", "#define FIELD(struct, field, kind, class, direction, minor, count)", "#endif", ""]
     out += [f"CLASS({c})" for c in CLASSES] + [""]
-    out += [f"CALL({name}, {minor})" for name, minor in order] + [""]
+    out += [f"{'VOID_CALL' if name in VOID else 'CALL'}({name}, {minor})" for name, minor in order] + [""]
     used = [name for name, _ in order]
     for kind, struct in EXTENSIONS:
         for function, slot in slots(extensions, struct):
@@ -210,7 +213,7 @@ def make():
     out.append("")
     for struct in [f"{name}_Args" for name in used] + list(STRUCTS):
         out += [f"STRUCT_BEGIN({struct})"] + ["    " + line for line in tables[struct]] + [f"STRUCT_END({struct})"]
-    out += ["", "#undef CLASS", "#undef CALL", "#undef EXTENSION_CALL", "#undef STRUCT_BEGIN", "#undef STRUCT_END", "#undef FIELD", ""]
+    out += ["", "#undef CLASS", "#undef VOID_CALL", "#undef CALL", "#undef EXTENSION_CALL", "#undef STRUCT_BEGIN", "#undef STRUCT_END", "#undef FIELD", ""]
     return "\n".join(out)
 
 

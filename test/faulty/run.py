@@ -25,7 +25,7 @@ def check(fault, *args):
     env = os.environ | {"FAULTY_REAL": PLUGIN, "FAULTY": fault}
     with tempfile.TemporaryDirectory() as work:
         report = f"{work}/report.json"
-        done = subprocess.run([CHECK, FAULTY, "--timeout", "40", "--layers", LAYERS, "--json", report, *args], env=env,
+        done = subprocess.run([CHECK, FAULTY, "--timeout", "90", "--layers", LAYERS, "--json", report, *args], env=env,
                               capture_output=True, text=True, timeout=600)
         checks = json.loads(Path(report).read_text())["checks"] if Path(report).exists() else []
     return {c["id"]: c["did"] for c in checks if c["outcome"] in ("failed", "crashed", "hung")}, done.stdout + done.stderr
