@@ -219,7 +219,7 @@ int main(int argc, char **argv)
     ask(version, platform, sizeof version);
     const char *layers = layers_path;
     if (a.bare) layers_path = NULL;
-    results r = {0};
+    static results r;
     double start = seconds();
     for (size_t k = 0; k < n_chapters; k++) {
         /* Skew is made by a layer, also where nothing is validated. */
