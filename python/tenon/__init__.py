@@ -14,6 +14,7 @@ the wheel, the one in the build folder of the source tree that this package was 
 
 import ctypes
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -111,6 +112,7 @@ def _start_over_in_child():
     _parents.extend(parents)
     for client in parents:  # never destroyed, since that would wait for their threads
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
+    xla_bridge._backend_lock = threading.Lock()  # which another thread may have held
     xla_bridge._clear_backends()
     jax.clear_caches()
     for name in ("backend_compile_and_load", "backend_compile"):
