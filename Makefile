@@ -14,6 +14,7 @@
 #   make wheel          dist/tenon_pjrt-*.whl with the library inside
 #   make fuzz-values    random programs, compiled beside interpreted, until one differs (SEED=..., SECONDS=3600)
 #   make sanitize tsan  the C tests under ASan + UBSan, and under TSan
+#   make cross          builds for aarch64 in build-aarch64; unit tests and StableHLO cases under qemu-user
 #   make check-includes format-check format
 BUILD ?= build
 PYTHON ?= python3
@@ -31,7 +32,7 @@ SOURCES = $(shell git ls-files '*.c' '*.h')
 export BUILD PYTHON
 MAKEFLAGS += --no-print-directory
 
-.PHONY: bench build venv demo test check-full cases fuzz-values jax-suite matrix ecosystem wheel sanitize tsan check-includes format-check format clean
+.PHONY: bench build venv demo test check-full cases fuzz-values jax-suite matrix ecosystem wheel sanitize tsan cross check-includes format-check format clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -87,6 +88,9 @@ sanitize:
 
 tsan:
 	@tools/test.sh tsan
+
+cross:
+	@CASES=$(DIR) tools/cross.sh build-aarch64
 
 check-includes:
 	@$(PYTHON) tools/check_includes.py

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # setup.sh - installs what a job needs and lacks, and nothing else. Quiet when all is there.
 #
-#   tools/setup.sh packages JOB...   Debian packages for the jobs: build, venv, sanitize, format
+#   tools/setup.sh packages JOB...   Debian packages for the jobs: build, venv, sanitize, format, cross
 #   tools/setup.sh venv DIR          a Python environment in DIR with python/requirements.txt and, in
 #                                    development mode, the package in python/
 #
@@ -45,7 +45,11 @@ missing_for()
         lacks_sanitizers && echo libclang-rt-19-dev
         ;;
     format) lacks_tool clang-format-19 && echo clang-format-19 ;;
-    *) die "unknown job '$1' (build, venv, sanitize, format)" ;;
+    cross)
+        lacks_tool aarch64-linux-gnu-gcc && echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+        lacks_tool qemu-aarch64 && echo qemu-user
+        ;;
+    *) die "unknown job '$1' (build, venv, sanitize, format, cross)" ;;
     esac
     return 0
 }

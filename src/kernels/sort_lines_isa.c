@@ -10,40 +10,38 @@
 #define LANES_uint64_t (TN_VB / 8)
 
 /* Ranges of up to FEW vectors are sorted by counting. */
-enum { FEW = 4 };
+enum { FEW = 2, UNROLLED = 4 };
 
-/* The elements of v below (or, if `equal`, not above) the pivot first, then the others; how many
- * are below. */
+/* Writes the elements of v below (or, if `equal`, not above) the pivot to `low` on, and the others
+ * so that they end at `high`; how many are below. Whole vectors may be written at either place. */
 #if defined __AVX512F__
-TN_INLINE int divide_vector_uint32_t(vu32 v, vu32 pivot, bool equal, vu32 *out)
+TN_INLINE int divide_vector_uint32_t(vu32 v, vu32 pivot, bool equal, uint32_t *low, uint32_t *high)
 {
     __m512i x = (__m512i)v, p = (__m512i)pivot;
-    __mmask16 low = equal ? _mm512_cmple_epu32_mask(x, p) : _mm512_cmplt_epu32_mask(x, p);
-    int n = __builtin_popcount(low);
-    __m512i first = _mm512_maskz_compress_epi32(low, x);
-    __m512i rest = _mm512_maskz_compress_epi32((__mmask16)~low, x);
-    *out = (vu32)_mm512_mask_expand_epi32(first, (__mmask16)(0xFFFFu << n), rest);
+    __mmask16 below = equal ? _mm512_cmple_epu32_mask(x, p) : _mm512_cmplt_epu32_mask(x, p);
+    int n = __builtin_popcount(below);
+    _mm512_mask_compressstoreu_epi32(low, below, x);
+    _mm512_mask_compressstoreu_epi32(high - (16 - n), (__mmask16)~below, x);
     return n;
 }
-TN_INLINE int divide_vector_uint64_t(vu64 v, vu64 pivot, bool equal, vu64 *out)
+TN_INLINE int divide_vector_uint64_t(vu64 v, vu64 pivot, bool equal, uint64_t *low, uint64_t *high)
 {
     __m512i x = (__m512i)v, p = (__m512i)pivot;
-    __mmask8 low = equal ? _mm512_cmple_epu64_mask(x, p) : _mm512_cmplt_epu64_mask(x, p);
-    int n = __builtin_popcount(low);
-    __m512i first = _mm512_maskz_compress_epi64(low, x);
-    __m512i rest = _mm512_maskz_compress_epi64((__mmask8)~low, x);
-    *out = (vu64)_mm512_mask_expand_epi64(first, (__mmask8)(0xFFu << n), rest);
+    __mmask8 below = equal ? _mm512_cmple_epu64_mask(x, p) : _mm512_cmplt_epu64_mask(x, p);
+    int n = __builtin_popcount(below);
+    _mm512_mask_compressstoreu_epi64(low, below, x);
+    _mm512_mask_compressstoreu_epi64(high - (8 - n), (__mmask8)~below, x);
     return n;
 }
 #else
 #define DIVIDE_VECTOR(T, V)                                                                        \
-    TN_INLINE int divide_vector_##T(V v, V pivot, bool equal, V *out)                              \
+    TN_INLINE int divide_vector_##T(V v, V pivot, bool equal, T *low, T *high)                     \
     {                                                                                              \
-        int n = 0, last = LANES_##T;                                                               \
+        int n = 0, above = 0;                                                                      \
         for (int i = 0; i < LANES_##T; i++) {                                                      \
-            bool low = equal ? v[i] <= pivot[i] : v[i] < pivot[i];                                 \
-            if (low) (*out)[n++] = v[i];                                                           \
-            else (*out)[--last] = v[i];                                                            \
+            bool below = equal ? v[i] <= pivot[i] : v[i] < pivot[i];                               \
+            if (below) low[n++] = v[i];                                                            \
+            else high[--above] = v[i];                                                             \
         }                                                                                          \
         return n;                                                                                  \
     }
@@ -51,87 +49,152 @@ DIVIDE_VECTOR(uint32_t, vu32)
 DIVIDE_VECTOR(uint64_t, vu64)
 #endif
 
+/* The first n elements, of one vector at most; the others are the largest numbers. */
+#define DEFINE_PARTS(T, V, UV)                                                                     \
+    TN_INLINE V load_part_##T(const T *x, int64_t n)                                               \
+    {                                                                                              \
+        if (n >= LANES_##T) return *(const UV *)x;                                                 \
+        T part[LANES_##T];                                                                         \
+        memset(part, 0xFF, sizeof part);                                                           \
+        if (n > 0) memcpy(part, x, (size_t)n * sizeof(T));                                         \
+        return *(UV *)part;                                                                        \
+    }                                                                                              \
+    TN_INLINE void store_part_##T(T *x, int64_t n, V v)                                            \
+    {                                                                                              \
+        if (n >= LANES_##T) *(UV *)x = v;                                                          \
+        else if (n > 0) memcpy(x, &v, (size_t)n * sizeof(T));                                      \
+    }
+#if defined __AVX512F__
+TN_INLINE uint32_t first_lanes(int64_t n)
+{
+    return n <= 0 ? 0 : n >= 16 ? 0xFFFF : (1u << n) - 1;
+}
+TN_INLINE vu32 load_part_uint32_t(const uint32_t *x, int64_t n)
+{
+    __m512i most = _mm512_set1_epi32(-1);
+    return (vu32)_mm512_mask_loadu_epi32(most, (__mmask16)first_lanes(n), x);
+}
+TN_INLINE void store_part_uint32_t(uint32_t *x, int64_t n, vu32 v)
+{
+    _mm512_mask_storeu_epi32(x, (__mmask16)first_lanes(n), (__m512i)v);
+}
+TN_INLINE vu64 load_part_uint64_t(const uint64_t *x, int64_t n)
+{
+    __m512i most = _mm512_set1_epi32(-1);
+    return (vu64)_mm512_mask_loadu_epi64(most, (__mmask8)first_lanes(n), x);
+}
+TN_INLINE void store_part_uint64_t(uint64_t *x, int64_t n, vu64 v)
+{
+    _mm512_mask_storeu_epi64(x, (__mmask8)first_lanes(n), (__m512i)v);
+}
+#else
+DEFINE_PARTS(uint32_t, vu32, uu32)
+DEFINE_PARTS(uint64_t, vu64, uu64)
+#endif
+
 #define SET_uint32_t set_u32
 #define SET_uint64_t set_u64
 
 #define DEFINE_SORT(T, V, UV, name)                                                                \
-    /* By counting; n <= FEW * LANES. Places past n count as above all. */                         \
+    /* By counting; n <= FEW * LANES. Places past n hold what is above all. Numbers of steps don't \
+           depend on n, which no branch could foresee. */                                          \
+    TN_INLINE void count_sort_by_##T(T *x, int64_t n, const int vectors)                           \
+    {                                                                                              \
+        enum { L = LANES_##T };                                                                    \
+        T copy[FEW * L], sorted[FEW * L], ranks[FEW * L];                                          \
+        V lane;                                                                                    \
+        for (int i = 0; i < L; i++) lane[i] = (T)i;                                                \
+        for (int q = 0; q < vectors; q++)                                                          \
+            *(UV *)(copy + q * L) = load_part_##T(x + q * L, n - q * L);                           \
+        for (int q = 0; q < vectors; q++) {                                                        \
+            V v = *(const UV *)(copy + q * L), rank = {0};                                         \
+            for (int j = 0; j < q * L; j++) rank -= (V)(SET_##T(copy[j]) <= v);                    \
+            for (int j = 0; j < L; j++) {                                                          \
+                V other = SET_##T(copy[q * L + j]), after = (V)(lane > (T)j);                      \
+                rank -= (V)(other < v) | ((V)(other == v) & after);                                \
+            }                                                                                      \
+            for (int j = (q + 1) * L; j < vectors * L; j++) rank -= (V)(SET_##T(copy[j]) < v);     \
+            *(UV *)(ranks + q * L) = rank;                                                         \
+        }                                                                                          \
+        for (int i = 0; i < vectors * L; i++) sorted[ranks[i]] = copy[i];                          \
+        for (int q = 0; q < vectors; q++)                                                          \
+            store_part_##T(x + q * L, n - q * L, *(const UV *)(sorted + q * L));                   \
+    }                                                                                              \
     static void count_sort_##T(T *x, int64_t n)                                                    \
     {                                                                                              \
-        enum { L = LANES_##T };                                                                    \
-        T copy[FEW * L];                                                                           \
-        V v[FEW], rank[FEW], lane;                                                                 \
-        for (int i = 0; i < L; i++) lane[i] = (T)i;                                                \
-        memcpy(copy, x, (size_t)n * sizeof(T));                                                    \
-        memset(copy + n, 0xFF, (size_t)(FEW * L - n) * sizeof(T));                                 \
-        int64_t vectors = (n + L - 1) / L;                                                         \
-        for (int64_t q = 0; q < vectors; q++) {                                                    \
-            v[q] = *(const UV *)(copy + q * L);                                                    \
-            rank[q] = (V){0};                                                                      \
-        }                                                                                          \
-        for (int64_t q = 0; q < vectors; q++)                                                      \
-            for (int64_t j = 0; j < n; j++) {                                                      \
-                V other = SET_##T(copy[j]);                                                        \
-                V before = (V)(other < v[q]), same = (V)(other == v[q]);                           \
-                if (j < q * L) before |= same;                                                     \
-                else if (j < (q + 1) * L) before |= same & (V)(lane > (T)(j - q * L));             \
-                rank[q] -= before;                                                                 \
-            }                                                                                      \
-        T ranks[FEW * L];                                                                          \
-        for (int64_t q = 0; q < vectors; q++) *(UV *)(ranks + q * L) = rank[q];                    \
-        for (int64_t i = 0; i < n; i++) x[ranks[i]] = copy[i];                                     \
+        if (n <= LANES_##T) count_sort_by_##T(x, n, 1);                                            \
+        else count_sort_by_##T(x, n, FEW);                                                         \
     }                                                                                              \
-    /* The elements below the pivot (or not above it) come first; how many. n >= 2 * LANES. */     \
-    static int64_t divide_##T(T *x, int64_t n, T pivot, bool equal)                                \
+    /* The elements below the pivot (or not above it) come first; how many. n >= 2 * U * LANES. U  \
+       vectors are read at a time, from the side with less room before what was read. */           \
+    TN_INLINE int64_t divide_by_##T(T *x, int64_t n, T pivot, bool equal, const int U)             \
     {                                                                                              \
         enum { L = LANES_##T };                                                                    \
-        V p = SET_##T(pivot), first = *(UV *)x, last = *(UV *)(x + n - L), v;                      \
+        V p = SET_##T(pivot), ends[2 * UNROLLED];                                                  \
+        for (int i = 0; i < U; i++) {                                                              \
+            ends[i] = *(UV *)(x + i * L);                                                          \
+            ends[U + i] = *(UV *)(x + n - (i + 1) * L);                                            \
+        }                                                                                          \
         /* Read are [0, left) and [right, n); written [0, low) and [high, n). */                   \
-        int64_t left = L, right = n - L, low = 0, high = n;                                        \
-        while (right - left >= L) {                                                                \
-            V from;                                                                                \
-            if (left - low <= high - right) {                                                      \
-                from = *(UV *)(x + left);                                                          \
-                left += L;                                                                         \
-            } else {                                                                               \
-                right -= L;                                                                        \
-                from = *(UV *)(x + right);                                                         \
+        int64_t left = U * L, right = n - U * L, low = 0, high = n;                                \
+        while (right - left >= U * L) {                                                            \
+            V from[UNROLLED];                                                                      \
+            bool begin = left - low <= high - right;                                               \
+            if (!begin) right -= U * L;                                                            \
+            const T *at = x + (begin ? left : right);                                              \
+            if (begin) left += U * L;                                                              \
+            for (int i = 0; i < U; i++) from[i] = *(const UV *)(at + i * L);                       \
+            for (int i = 0; i < U; i++) {                                                          \
+                int k = divide_vector_##T(from[i], p, equal, x + low, x + high);                   \
+                low += k;                                                                          \
+                high -= L - k;                                                                     \
             }                                                                                      \
-            int k = divide_vector_##T(from, p, equal, &v);                                         \
-            *(UV *)(x + low) = v;                                                                  \
-            *(UV *)(x + high - L) = v;                                                             \
+        }                                                                                          \
+        T rest[UNROLLED * L];                                                                      \
+        int64_t n_rest = right - left, at = 0;                                                     \
+        memcpy(rest, x + left, (size_t)n_rest * sizeof(T));                                        \
+        for (; at + L <= n_rest; at += L) {                                                        \
+            int k = divide_vector_##T(*(UV *)(rest + at), p, equal, x + low, x + high);            \
             low += k;                                                                              \
             high -= L - k;                                                                         \
         }                                                                                          \
-        T rest[L];                                                                                 \
-        int64_t n_rest = right - left;                                                             \
-        memcpy(rest, x + left, (size_t)n_rest * sizeof(T));                                        \
-        for (int64_t i = 0; i < n_rest; i++) {                                                     \
-            if (equal ? rest[i] <= pivot : rest[i] < pivot) x[low++] = rest[i];                    \
-            else x[--high] = rest[i];                                                              \
+        for (; at < n_rest; at++) {                                                                \
+            bool below = equal ? rest[at] <= pivot : rest[at] < pivot;                             \
+            x[low] = x[high - 1] = rest[at];                                                       \
+            low += below;                                                                          \
+            high -= !below;                                                                        \
         }                                                                                          \
-        /* Room for two vectors is left. */                                                        \
-        int k = divide_vector_##T(first, p, equal, &v);                                            \
-        *(UV *)(x + low) = v;                                                                      \
-        *(UV *)(x + high - L) = v;                                                                 \
-        low += k;                                                                                  \
-        high -= L - k;                                                                             \
-        k = divide_vector_##T(last, p, equal, &v);                                                 \
-        *(UV *)(x + low) = v;                                                                      \
-        return low + k;                                                                            \
+        /* Room for what stood at the ends is left. */                                             \
+        for (int i = 0; i < 2 * U; i++) {                                                          \
+            int k = divide_vector_##T(ends[i], p, equal, x + low, x + high);                       \
+            low += k;                                                                              \
+            high -= L - k;                                                                         \
+        }                                                                                          \
+        return low;                                                                                \
+    }                                                                                              \
+    static int64_t divide_##T(T *x, int64_t n, T pivot, bool equal)                                \
+    {                                                                                              \
+        if (n >= 4 * UNROLLED * LANES_##T) return divide_by_##T(x, n, pivot, equal, UNROLLED);     \
+        return divide_by_##T(x, n, pivot, equal, 1);                                               \
     }                                                                                              \
     static T pivot_##T(const T *x, int64_t n)                                                      \
     {                                                                                              \
-        enum { SAMPLES = 15 };                                                                     \
-        T sample[SAMPLES];                                                                         \
-        for (int64_t i = 0; i < SAMPLES; i++) sample[i] = x[(2 * i + 1) * n / (2 * SAMPLES)];      \
-        for (int i = 1; i < SAMPLES; i++) {                                                        \
+        T sample[15];                                                                              \
+        int64_t samples = n < 256 ? 3 : n < 4096 ? 7 : 15;                                         \
+        for (int64_t i = 0; i < samples; i++) sample[i] = x[(2 * i + 1) * n / (2 * samples)];      \
+        if (samples == 3) {                                                                        \
+            T a = sample[0], b = sample[1], c = sample[2];                                         \
+            T least = a < b ? a : b, most = a < b ? b : a;                                         \
+            T upper = most < c ? most : c;                                                         \
+            return least > upper ? least : upper;                                                  \
+        }                                                                                          \
+        for (int64_t i = 1; i < samples; i++) {                                                    \
             T t = sample[i];                                                                       \
-            int at = i;                                                                            \
+            int64_t at = i;                                                                        \
             for (; at > 0 && sample[at - 1] > t; at--) sample[at] = sample[at - 1];                \
             sample[at] = t;                                                                        \
         }                                                                                          \
-        return sample[SAMPLES / 2];                                                                \
+        return sample[samples / 2];                                                                \
     }                                                                                              \
     static void heap_sort_##T(T *x, int64_t n)                                                     \
     {                                                                                              \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transpose, reverse, concatenate. */
+#include "base/thread_pool.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/infer.h"
@@ -100,6 +101,27 @@ tn_status *tn_infer_concatenate(const tn_op *op, tn_arena *a, const tn_type **ou
     return NULL;
 }
 
+typedef struct {
+    const tn_tensor *operands;
+    uint32_t n;
+    int64_t row, run; /* bytes of a row of the result, and of one step along the dimension */
+    uint32_t dim;
+    char *out;
+} rows_job;
+
+static void join_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const rows_job *j = ctx;
+    for (int64_t row = begin; row < end; row++) {
+        char *to = j->out + row * j->row;
+        for (uint32_t i = 0; i < j->n; i++) {
+            int64_t part = j->operands[i].type->dims[j->dim] * j->run;
+            memcpy(to, (const char *)j->operands[i].data + row * part, (size_t)part);
+            to += part;
+        }
+    }
+}
+
 tn_status *tn_eval_concatenate(const tn_op *op, const tn_eval_context *ctx,
                                const tn_tensor *operands, tn_tensor *results)
 {
@@ -111,10 +133,20 @@ tn_status *tn_eval_concatenate(const tn_op *op, const tn_eval_context *ctx,
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const tn_type *from = operands[i].type;
         int64_t part = from->dims[d] * run;
-        if (!part) continue;
-        if (at + part > row || tn_type_elements(from) != rows * part)
+        at += part;
+        if (at > row || (part && tn_type_elements(from) != rows * part))
             return TN_OP_ERROR(INVALID_ARGUMENT, op, "operand %u, %s, doesn't fit in %s", i,
                                TN_TYPE_IN_MESSAGE(from), TN_TYPE_IN_MESSAGE(to));
+    }
+    if (rows > 1 && row * w >= 64 * (int64_t)op->n_operands) {
+        rows_job j = {operands, op->n_operands, row * w, run * w, d, results[0].data};
+        tn_parallel_for(ctx->pool, rows, (double)j.row * 0.1, join_rows, &j);
+        return NULL;
+    }
+    at = 0;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        int64_t part = operands[i].type->dims[d] * run;
+        if (!part) continue;
         tn_strided s;
         tn_strided_init(&s);
         tn_strided_push(&s, rows, row * w, part * w);

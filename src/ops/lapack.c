@@ -10,6 +10,8 @@
 #include "base/thread_pool.h"
 #include "ops/custom_call.h"
 #include "ops/infer.h"
+#include "ops/piece_memory.h"
+#include "ops/strided.h"
 
 /* --- names and signatures --- */
 
@@ -184,8 +186,10 @@ typedef struct {
     const tn_lapack_family *family;
     const tn_tensor *operands;
     tn_tensor *results;
-    tn_lapack_item item; /* all but its pointers */
-    uint32_t batch;      /* leading dimensions */
+    tn_lapack_item item;  /* all but its pointers */
+    uint32_t batch;       /* leading dimensions */
+    tn_thread_pool *pool; /* for one matrix alone */
+    tn_piece_memory memory;
     atomic_bool out_of_memory;
 } job;
 
@@ -197,26 +201,20 @@ static size_t item_bytes(const tn_type *t, uint32_t batch)
 }
 
 /* to[c][r] = from[r][c] */
-static void transpose(const void *from, void *to, int64_t rows, int64_t columns, size_t width)
+static void transpose(const job *j, const void *from, void *to, int64_t rows, int64_t columns,
+                      size_t width)
 {
-#define TRANSPOSE(T)                                                                               \
-    for (int64_t r = 0; r < rows; r++)                                                             \
-        for (int64_t c = 0; c < columns; c++)                                                      \
-    ((T *)to)[c * rows + r] = ((const T *)from)[r * columns + c]
-    typedef struct {
-        uint64_t half[2];
-    } sixteen;
-    switch (width) {
-    case 4: TRANSPOSE(uint32_t); return;
-    case 8: TRANSPOSE(uint64_t); return;
-    default: TRANSPOSE(sixteen); return;
-    }
-#undef TRANSPOSE
+    int64_t w = (int64_t)width;
+    tn_strided nest;
+    tn_strided_init(&nest);
+    tn_strided_push(&nest, columns, rows * w, w);
+    tn_strided_push(&nest, rows, w, columns * w);
+    tn_strided_run(&nest, width, to, from, j->pool);
 }
 
 static bool is_matrix(const job *j, const tn_type *t)
 {
-    return t->rank == j->batch + 2;
+    return t->rank == j->batch + 2 && !j->family->by_rows;
 }
 
 /* Memory for every matrix of one item, in columns: operands, then results. */
@@ -224,23 +222,32 @@ typedef struct {
     void *in[4], *out[6];
 } columns;
 
-static bool begin_columns(const job *j, columns *w)
+static size_t columns_bytes(const job *j)
 {
-    *w = (columns){0};
-    bool ok = true;
+    size_t bytes = 64;
     for (uint32_t i = 0; i < j->op->n_operands; i++)
         if (is_matrix(j, j->operands[i].type))
-            ok &= (w->in[i] = malloc(item_bytes(j->operands[i].type, j->batch) + 64)) != NULL;
+            bytes += item_bytes(j->operands[i].type, j->batch) + 64;
     for (uint32_t i = 0; i < j->op->n_results; i++)
         if (is_matrix(j, j->results[i].type))
-            ok &= (w->out[i] = calloc(1, item_bytes(j->results[i].type, j->batch) + 64)) != NULL;
-    return ok;
+            bytes += item_bytes(j->results[i].type, j->batch) + 64;
+    return bytes;
 }
 
-static void end_columns(columns *w)
+static void *cut(char **memory, const job *j, const tn_type *t)
 {
-    for (int i = 0; i < 4; i++) free(w->in[i]);
-    for (int i = 0; i < 6; i++) free(w->out[i]);
+    void *p = *memory;
+    if (!is_matrix(j, t)) return NULL;
+    *memory += (item_bytes(t, j->batch) + 63) & ~(size_t)63;
+    return p;
+}
+
+static void place_columns(const job *j, char *memory, columns *w)
+{
+    *w = (columns){0};
+    for (uint32_t i = 0; i < j->op->n_operands; i++)
+        w->in[i] = cut(&memory, j, j->operands[i].type);
+    for (uint32_t i = 0; i < j->op->n_results; i++) w->out[i] = cut(&memory, j, j->results[i].type);
 }
 
 static bool run_item(const job *j, columns *w, int64_t index)
@@ -252,7 +259,7 @@ static bool run_item(const job *j, columns *w, int64_t index)
             (const char *)j->operands[i].data + (size_t)index * item_bytes(t, j->batch);
         item.in[i] = data;
         if (!w->in[i]) continue;
-        transpose(data, w->in[i], t->dims[j->batch], t->dims[j->batch + 1],
+        transpose(j, data, w->in[i], t->dims[j->batch], t->dims[j->batch + 1],
                   tn_element_type_bytes(t->element));
         item.in[i] = w->in[i];
     }
@@ -260,14 +267,14 @@ static bool run_item(const job *j, columns *w, int64_t index)
         const tn_type *t = j->results[i].type;
         size_t bytes = item_bytes(t, j->batch);
         item.out[i] = w->out[i] ? w->out[i] : (char *)j->results[i].data + (size_t)index * bytes;
-        if (bytes)
+        if (bytes && !(j->family->by_rows && t->rank == j->batch + 2))
             memset(item.out[i], 0, bytes); /* info of an empty matrix, vectors that no mode fills */
     }
     if (!j->family->run(&item)) return false;
     for (uint32_t i = 0; i < j->op->n_results; i++) {
         const tn_type *t = j->results[i].type;
         if (w->out[i])
-            transpose(w->out[i],
+            transpose(j, w->out[i],
                       (char *)j->results[i].data + (size_t)index * item_bytes(t, j->batch),
                       t->dims[j->batch + 1], t->dims[j->batch], tn_element_type_bytes(t->element));
     }
@@ -278,9 +285,11 @@ static void run_items(void *ctx, int64_t begin, int64_t end)
 {
     job *j = ctx;
     columns w;
-    bool ok = begin_columns(j, &w);
+    void *memory = tn_piece_memory_take(&j->memory);
+    bool ok = memory != NULL;
+    if (ok) place_columns(j, memory, &w);
     for (int64_t i = begin; i < end && ok; i++) ok = run_item(j, &w, i);
-    end_columns(&w);
+    tn_piece_memory_give(&j->memory, memory);
     if (!ok) atomic_store(&j->out_of_memory, true);
 }
 
@@ -308,8 +317,10 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
                               .a = (int)d.of['a']};
     int64_t items = 1;
     for (uint32_t i = 0; i < j.batch; i++) items *= t->dims[i];
+    if (items == 1) j.pool = ctx->pool;
+    tn_piece_memory_begin(&j.memory, ctx->scratch, columns_bytes(&j));
     double n = (double)(d.of['n'] > d.of['m'] ? d.of['n'] : d.of['m']);
-    tn_parallel_for(ctx->pool, items, 500 + n * n * n, run_items, &j);
+    tn_parallel_for(ctx->pool, items, 500 + n * n * n * 0.2, run_items, &j);
     return j.out_of_memory ? TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "no memory for %s", routine)
                            : NULL;
 }

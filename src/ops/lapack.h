@@ -2,7 +2,8 @@
 /* lapack.h - the lapack_*_ffi custom calls of JAX's cpu lowerings.
  *
  * A routine works on one matrix of a batch. Matrices come to it and leave it in columns, as LAPACK
- * wants them; the frame around it transposes. */
+ * wants them; the frame around it transposes. Routines `by_rows` are asked for the transposed
+ * problem instead, and take matrices as they stand. */
 #ifndef TN_OPS_LAPACK_H
 #define TN_OPS_LAPACK_H
 
@@ -31,6 +32,7 @@ typedef struct {
     const char *name;           /* "potrf"; of complex types where that is another name: see real */
     const char *real, *complex; /* signatures; NULL: the routine is not for these types */
     tn_lapack_run *run;
+    bool by_rows;
 } tn_lapack_family;
 
 extern const tn_lapack_family tn_lapack_families[]; /* ends with a NULL name */

@@ -76,9 +76,11 @@ static void *get(size_t count, size_t size)
         free(work);                                                                                \
     } while (0)
 
+/* By rows: the columns hold the conjugate of the matrix, and its factors lie in the other triangle.
+ */
 static bool potrf(const tn_lapack_item *i)
 {
-    char uplo = config_char(i, "uplo", 'L');
+    char uplo = config_char(i, "uplo", 'L') == 'L' ? 'U' : 'L';
     copy(i, 0, 0, i->n, i->n);
     int n = i->n, *info = i->out[1];
     if (n) CALL(i, &uplo, &n, i->out[0], &n, info);
@@ -140,6 +142,7 @@ static bool ormqr(const tn_lapack_item *i)
     return true;
 }
 
+/* By rows: op(a) x = b is x' op(a') = b', with ' for what the columns hold. */
 static bool trsm(const tn_lapack_item *i)
 {
     int m = i->m, n = i->n, a = i->a;
@@ -149,9 +152,11 @@ static bool trsm(const tn_lapack_item *i)
     float one_f32[2] = {1, 0};
     bool single = i->element == TN_F32 || i->element == TN_C64;
     copy(i, 1, 0, m, n);
-    if (m && n && a == (side == 'L' ? m : n))
-        CALL(i, &side, &uplo, &trans, &diag, &m, &n, single ? (void *)one_f32 : one, i->in[0], &a,
-             i->out[0], &m);
+    if (!m || !n || a != (side == 'L' ? m : n)) return true;
+    side = side == 'L' ? 'R' : 'L';
+    uplo = uplo == 'L' ? 'U' : 'L';
+    CALL(i, &side, &uplo, &trans, &diag, &n, &m, single ? (void *)one_f32 : one, i->in[0], &a,
+         i->out[0], &n);
     return true;
 }
 
@@ -354,24 +359,24 @@ static bool gtsv(const tn_lapack_item *i)
 
 // clang-format off
 const tn_lapack_family tn_lapack_families[] = {
-    {"potrf", "Tnn>Tnn,I", "Tnn>Tnn,I", potrf},
-    {"getrf", "Tmn>Tmn,Ik,I", "Tmn>Tmn,Ik,I", getrf},
-    {"geqrf", "Tmn>Tmn,Tk", "Tmn>Tmn,Tk", geqrf},
-    {"geqp3", "Tmn,In>Tmn,In,Tk", "Tmn,In>Tmn,In,Tk", geqp3},
-    {"orgqr", "Tmn,Tr>Tmn", NULL, orgqr},
-    {"ungqr", NULL, "Tmn,Tr>Tmn", orgqr},
-    {"ormqr", "Tar,Tr,Tmn>Tmn", NULL, ormqr},
-    {"unmqr", NULL, "Tar,Tr,Tmn>Tmn", ormqr},
-    {"trsm", "Taa,Tmn>Tmn", "Taa,Tmn>Tmn", trsm},
-    {"gesdd", "Tmn>Tmn,Rk,Tmp,Tqn,I", "Tmn>Tmn,Rk,Tmp,Tqn,I", gesdd},
-    {"gesvd", "Tmn>Tmn,Rk,Tmp,Tqn,I", "Tmn>Tmn,Rk,Tmp,Tqn,I", gesvd},
-    {"syevd", "Tnn>Tnn,Rn,I", NULL, syevd},
-    {"heevd", NULL, "Tnn>Tnn,Rn,I", syevd},
-    {"geev", "Tnn>Tn,Tn,Cnn,Cnn,I", "Tnn>Tn,Tnn,Tnn,I", geev},
-    {"sytrd", "Tnn>Tnn,Rn,Re,Te,I", NULL, sytrd},
-    {"hetrd", NULL, "Tnn>Tnn,Rn,Re,Te,I", sytrd},
-    {"gees", "Tnn>Tnn,Tnn,Tn,Tn,I,I", "Tnn>Tnn,Tnn,Tn,I,I", gees},
-    {"gehrd", "Tnn>Tnn,Te,I", "Tnn>Tnn,Te,I", gehrd},
-    {"gtsv", "Tn,Tn,Tn,Tnr>Tn,Tn,Tn,Tnr,I", "Tn,Tn,Tn,Tnr>Tn,Tn,Tn,Tnr,I", gtsv},
-    {NULL, NULL, NULL, NULL}};
+    {"potrf", "Tnn>Tnn,I", "Tnn>Tnn,I", potrf, true},
+    {"getrf", "Tmn>Tmn,Ik,I", "Tmn>Tmn,Ik,I", getrf, false},
+    {"geqrf", "Tmn>Tmn,Tk", "Tmn>Tmn,Tk", geqrf, false},
+    {"geqp3", "Tmn,In>Tmn,In,Tk", "Tmn,In>Tmn,In,Tk", geqp3, false},
+    {"orgqr", "Tmn,Tr>Tmn", NULL, orgqr, false},
+    {"ungqr", NULL, "Tmn,Tr>Tmn", orgqr, false},
+    {"ormqr", "Tar,Tr,Tmn>Tmn", NULL, ormqr, false},
+    {"unmqr", NULL, "Tar,Tr,Tmn>Tmn", ormqr, false},
+    {"trsm", "Taa,Tmn>Tmn", "Taa,Tmn>Tmn", trsm, true},
+    {"gesdd", "Tmn>Tmn,Rk,Tmp,Tqn,I", "Tmn>Tmn,Rk,Tmp,Tqn,I", gesdd, false},
+    {"gesvd", "Tmn>Tmn,Rk,Tmp,Tqn,I", "Tmn>Tmn,Rk,Tmp,Tqn,I", gesvd, false},
+    {"syevd", "Tnn>Tnn,Rn,I", NULL, syevd, false},
+    {"heevd", NULL, "Tnn>Tnn,Rn,I", syevd, false},
+    {"geev", "Tnn>Tn,Tn,Cnn,Cnn,I", "Tnn>Tn,Tnn,Tnn,I", geev, false},
+    {"sytrd", "Tnn>Tnn,Rn,Re,Te,I", NULL, sytrd, false},
+    {"hetrd", NULL, "Tnn>Tnn,Rn,Re,Te,I", sytrd, false},
+    {"gees", "Tnn>Tnn,Tnn,Tn,Tn,I,I", "Tnn>Tnn,Tnn,Tn,I,I", gees, false},
+    {"gehrd", "Tnn>Tnn,Te,I", "Tnn>Tnn,Te,I", gehrd, false},
+    {"gtsv", "Tn,Tn,Tn,Tnr>Tn,Tn,Tn,Tnr,I", "Tn,Tn,Tn,Tnr>Tn,Tn,Tn,Tnr,I", gtsv, false},
+    {NULL, NULL, NULL, NULL, false}};
 // clang-format on

@@ -70,17 +70,53 @@ static void landing(int64_t size, int64_t low, __int128 step, int64_t room, int6
     *at = *n ? (int64_t)(low + begin * step) : 0;
 }
 
+/* Where the operand lands in the result, dimension by dimension. */
+typedef struct {
+    int64_t at, n;
+} extent;
+
+/* Fills [begin, end) along `dim`, where the operand lands in the dimensions before it. */
+static void fill_slab(const tn_eval_context *ctx, const tn_tensor *to, const void *value,
+                      uint32_t dim, int64_t begin, int64_t end, const extent *landed)
+{
+    const tn_type *t = to->type;
+    char *dst = (char *)to->data + begin * tn_stride(t, dim);
+    tn_strided s;
+    tn_strided_init(&s);
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (i < dim) dst += landed[i].at * tn_stride(t, i);
+        int64_t n = i < dim ? landed[i].n : i == dim ? end - begin : t->dims[i];
+        tn_strided_push(&s, n, tn_stride(t, i), 0);
+    }
+    tn_strided_run(&s, (size_t)tn_width(t), dst, value, ctx->pool);
+}
+
+static void fill_edges(const tn_eval_context *ctx, const tn_tensor *to, const void *value,
+                       const extent *landed)
+{
+    for (uint32_t i = 0; i < to->type->rank; i++) {
+        int64_t end = landed[i].at + landed[i].n, size = to->type->dims[i];
+        if (landed[i].at) fill_slab(ctx, to, value, i, 0, landed[i].at, landed);
+        if (end < size) fill_slab(ctx, to, value, i, end, size, landed);
+    }
+}
+
+enum { EDGES_RANK = 16 };
+
 void tn_pad_tensor(const tn_eval_context *ctx, const tn_tensor *from, const void *value,
                    const int64_t *low, const int64_t *interior, const tn_tensor *to)
 {
     int64_t w = tn_width(to->type), covered = 1;
+    uint32_t rank = to->type->rank;
     if (tn_is_empty(to->type)) return;
     const char *src = from->data;
     char *dst = to->data;
+    extent landed[EDGES_RANK];
+    bool solid = rank <= EDGES_RANK; /* no gaps between the operand's elements */
     tn_strided s;
     tn_strided_init(&s);
     if (tn_is_empty(from->type)) s.empty = true;
-    for (uint32_t i = 0; i < to->type->rank && !s.empty; i++) {
+    for (uint32_t i = 0; i < rank && !s.empty; i++) {
         int64_t n, first, at, size = from->type->dims[i];
         /* A lone element takes no step, however large. */
         __int128 step = size > 1 ? (__int128)interior[i] + 1 : 1;
@@ -91,10 +127,14 @@ void tn_pad_tensor(const tn_eval_context *ctx, const tn_tensor *from, const void
             src += first * src_step;
             dst += at * dst_step;
         }
+        if (n > 1 && step > 1) solid = false;
+        if (solid) landed[i] = (extent){at, n};
         tn_strided_push(&s, n, n > 1 ? (int64_t)step * dst_step : dst_step, src_step);
     }
     int64_t elements = tn_type_elements(to->type);
-    if (s.empty || covered != elements) tn_fill(ctx->pool, to->data, value, (size_t)w, elements);
+    if (s.empty || (covered != elements && !solid))
+        tn_fill(ctx->pool, to->data, value, (size_t)w, elements);
+    else if (covered != elements) fill_edges(ctx, to, value, landed);
     tn_strided_run(&s, (size_t)w, dst, src, ctx->pool);
 }
 

@@ -2,6 +2,7 @@
 /* select_and_scatter: each window selects one of its elements, and its source value is added there
  * by the scatter body. Padding is never selected; a window of padding alone selects nothing. */
 #include "base/thread_pool.h"
+#include "kernels/pool_grad.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/combiner.h"
@@ -241,6 +242,110 @@ static tn_status *scatter(const job *j, const tn_combiner *c, const tn_tensor *s
     return NULL;
 }
 
+/* --- channels last: what pooling in NHWC and the like leads to --- */
+
+enum { PLACES = 256, FEWEST_CHANNELS = 8, MIDDLE = 4 };
+
+/* [batch, middle..., channels] with windows in the middle. */
+typedef struct {
+    tn_pool_fn *run;
+    tn_pool_keep keep;
+    int64_t batch, channels;
+    uint32_t rank; /* of the middle */
+    tn_window_dim dims[MIDDLE];
+    int64_t size[MIDDLE], windows[MIDDLE];
+    int64_t all_size, all_windows; /* of the middle */
+    const char *operand, *source;
+    char *result;
+    int64_t width;
+} pooling;
+
+static void pool_window(const pooling *p, int64_t batch, int64_t window, const int64_t *at)
+{
+    int64_t places[PLACES], n = 0, taps = 1;
+    for (uint32_t d = 0; d < p->rank; d++) taps *= p->dims[d].size;
+    for (int64_t t = 0; t < taps; t++) {
+        int64_t rest = t, place = 0, step = p->channels;
+        bool inside = true;
+        for (uint32_t d = p->rank; d--; step *= p->size[d]) {
+            int64_t x = at[d] * p->dims[d].stride - p->dims[d].low + rest % p->dims[d].size;
+            rest /= p->dims[d].size;
+            inside = inside && x >= 0 && x < p->size[d];
+            place += x * step;
+        }
+        if (inside) places[n++] = place;
+    }
+    if (!n) return;
+    int64_t image = batch * p->all_size * p->channels * p->width;
+    p->run(&(tn_pool_window){.keep = p->keep,
+                             .channels = p->channels,
+                             .n = n,
+                             .places = places,
+                             .operand = p->operand + image,
+                             .source = p->source +
+                                       (batch * p->all_windows + window) * p->channels * p->width,
+                             .result = p->result + image});
+}
+
+static void pool_batches(void *ctx, int64_t begin, int64_t end)
+{
+    const pooling *p = ctx;
+    for (int64_t b = begin; b < end; b++) {
+        int64_t at[MIDDLE] = {0};
+        for (int64_t w = 0; w < p->all_windows; w++) {
+            pool_window(p, b, w, at);
+            for (uint32_t d = p->rank; d-- && ++at[d] == p->windows[d];) at[d] = 0;
+        }
+    }
+}
+
+static bool is_idle(const tn_window_dim *w, int64_t size, int64_t windows)
+{
+    return w->size == 1 && w->stride == 1 && !w->low && size == windows;
+}
+
+/* Whether that is what the op is. */
+static bool prepare_pooling(const job *j, const tn_combiner *c, const tn_tensor *source, pooling *p)
+{
+    const tn_type *t = j->operand->type;
+    tn_element_type e = t->element;
+    enum { RANK = 8 };
+    tn_window_dim w[RANK];
+    if (t->rank > RANK || (e != TN_F32 && e != TN_F64) || source->type->element != e ||
+        c->kernel_op != TN_OP_add || c->parts[0].to != e)
+        return false;
+    switch ((int)j->select->shortcut) {
+    case TN_BODY_GE: p->keep = TN_KEEP_GE; break;
+    case TN_BODY_GT: p->keep = TN_KEEP_GT; break;
+    case TN_BODY_LE: p->keep = TN_KEEP_LE; break;
+    case TN_BODY_LT: p->keep = TN_KEEP_LT; break;
+    default: return false;
+    }
+    tn_window_dims_read(j->op, t->rank, w);
+    const int64_t *windows = source->type->dims;
+    uint32_t first = 0, end = t->rank;
+    p->batch = p->channels = p->all_size = p->all_windows = 1;
+    while (end && is_idle(&w[end - 1], t->dims[end - 1], windows[end - 1]))
+        p->channels *= t->dims[--end];
+    while (first < end && is_idle(&w[first], t->dims[first], windows[first]))
+        p->batch *= t->dims[first++];
+    p->rank = end - first;
+    double taps = 1;
+    if (p->rank > MIDDLE || p->channels < FEWEST_CHANNELS) return false;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        p->dims[d] = w[first + d];
+        p->size[d] = t->dims[first + d];
+        p->windows[d] = windows[first + d];
+        p->all_size *= p->size[d];
+        p->all_windows *= p->windows[d];
+        taps *= (double)p->dims[d].size;
+    }
+    if (taps > PLACES) return false;
+    p->width = tn_width(t);
+    p->run = tn_pool_function(tn_cpu_isa(), e == TN_F64);
+    return true;
+}
+
 tn_status *tn_eval_select_and_scatter(const tn_op *op, const tn_eval_context *ctx,
                                       const tn_tensor *operands, tn_tensor *results)
 {
@@ -260,6 +365,12 @@ tn_status *tn_eval_select_and_scatter(const tn_op *op, const tn_eval_context *ct
              .operand = &operands[0],
              .windows = tn_type_elements(source->type)};
     if (!j.captures) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    pooling p = {.operand = operands[0].data, .source = source->data, .result = results[0].data};
+    if (prepare_pooling(&j, &c, source, &p)) {
+        double each = (double)(p.all_windows * p.channels) * 3;
+        tn_parallel_for(ctx->pool, p.batch, each, pool_batches, &p);
+        return NULL;
+    }
     TN_TRY(select_all(&j, source));
     return scatter(&j, &c, source, &results[0]);
 }

@@ -3,19 +3,11 @@
 
 #include <string.h>
 
+#include "kernels/strided_loops.h"
+
 enum { COPY, FILL, STRIDED, TRANSPOSE };
 
-/* Elements by width, without alignment: widened runs start anywhere. */
-typedef uint8_t w1 __attribute__((may_alias));
-typedef uint16_t w2 __attribute__((aligned(1), may_alias));
-typedef uint32_t w4 __attribute__((aligned(1), may_alias));
-typedef uint64_t w8 __attribute__((aligned(1), may_alias));
-typedef unsigned __int128 w16 __attribute__((aligned(1), may_alias));
-
-/* The two innermost loops: i over d1, j over d0. */
-typedef struct {
-    int64_t d1, d0, dst1, dst0, src1, src0;
-} inner;
+typedef tn_strided_inner inner;
 
 void tn_strided_push(tn_strided *s, int64_t dim, int64_t dst, int64_t src)
 {
@@ -36,41 +28,6 @@ void tn_strided_push(tn_strided *s, int64_t dim, int64_t dst, int64_t src)
 }
 
 /* --- kernels --- */
-
-#define DEFINE_LOOPS(T)                                                                            \
-    static void fill_##T(const inner *l, char *dst, const char *src)                               \
-    {                                                                                              \
-        for (int64_t i = 0; i < l->d1; i++) {                                                      \
-            T v = *(const T *)(src + i * l->src1);                                                 \
-            char *d = dst + i * l->dst1;                                                           \
-            if (l->dst0 == (int64_t)sizeof(T))                                                     \
-                for (int64_t j = 0; j < l->d0; j++) ((T *)d)[j] = v;                               \
-            else                                                                                   \
-                for (int64_t j = 0; j < l->d0; j++) *(T *)(d + j * l->dst0) = v;                   \
-        }                                                                                          \
-    }                                                                                              \
-    static void strided_##T(const inner *l, char *dst, const char *src)                            \
-    {                                                                                              \
-        for (int64_t i = 0; i < l->d1; i++) {                                                      \
-            char *d = dst + i * l->dst1;                                                           \
-            const char *s = src + i * l->src1;                                                     \
-            if (l->dst0 == (int64_t)sizeof(T) && l->src0 == (int64_t)sizeof(T))                    \
-                for (int64_t j = 0; j < l->d0; j++) ((T *)d)[j] = ((const T *)s)[j];               \
-            else if (l->dst0 == (int64_t)sizeof(T) && l->src0 == -(int64_t)sizeof(T))              \
-                for (int64_t j = 0; j < l->d0; j++) ((T *)d)[j] = ((const T *)s)[-j];              \
-            else if (l->dst0 == (int64_t)sizeof(T))                                                \
-                for (int64_t j = 0; j < l->d0; j++) ((T *)d)[j] = *(const T *)(s + j * l->src0);   \
-            else                                                                                   \
-                for (int64_t j = 0; j < l->d0; j++)                                                \
-                    *(T *)(d + j * l->dst0) = *(const T *)(s + j * l->src0);                       \
-        }                                                                                          \
-    }
-
-DEFINE_LOOPS(w1)
-DEFINE_LOOPS(w2)
-DEFINE_LOOPS(w4)
-DEFINE_LOOPS(w8)
-DEFINE_LOOPS(w16)
 
 /* Squares of 16 / width rows: interleaving row i with row i + N/2, log2(N) times over, transposes
  * N rows of N. */
@@ -112,33 +69,11 @@ DEFINE_SQUARE(2, 3)
 DEFINE_SQUARE(4, 2)
 DEFINE_SQUARE(8, 1)
 
-static void strided_loop(size_t width, const inner *l, char *dst, const char *src)
-{
-    switch (width) {
-    case 1: strided_w1(l, dst, src); return;
-    case 2: strided_w2(l, dst, src); return;
-    case 4: strided_w4(l, dst, src); return;
-    case 8: strided_w8(l, dst, src); return;
-    default: strided_w16(l, dst, src); return;
-    }
-}
-
-static void fill_loop(size_t width, const inner *l, char *dst, const char *src)
-{
-    switch (width) {
-    case 1: fill_w1(l, dst, src); return;
-    case 2: fill_w2(l, dst, src); return;
-    case 4: fill_w4(l, dst, src); return;
-    case 8: fill_w8(l, dst, src); return;
-    default: fill_w16(l, dst, src); return;
-    }
-}
-
 static void copy_loop(size_t width, const inner *l, char *dst, const char *src)
 {
     size_t run = (size_t)l->d0 * width;
     if (run < 64) {
-        strided_loop(width, l, dst, src);
+        tn_copy_loop(width, l, dst, src);
         return;
     }
     for (int64_t i = 0; i < l->d1; i++) memcpy(dst + i * l->dst1, src + i * l->src1, run);
@@ -170,7 +105,7 @@ static void transpose_loop(size_t width, const inner *l, char *dst, const char *
                 inner edge = *l;
                 edge.d1 = l->d1 - i < line ? l->d1 - i : line;
                 edge.d0 = l->d0 - j < line ? l->d0 - j : line;
-                strided_loop(width, &edge, d, s);
+                tn_copy_loop(width, &edge, d, s);
                 continue;
             }
             for (int64_t y = 0; y < line; y += n)
@@ -242,9 +177,9 @@ static void run_inner(const tn_strided_plan *p, const inner *l, char *dst, const
 {
     switch (p->kind) {
     case COPY: copy_loop(p->width, l, dst, src); return;
-    case FILL: fill_loop(p->width, l, dst, src); return;
+    case FILL: tn_fill_loop(p->width, l, dst, src); return;
     case TRANSPOSE: transpose_loop(p->width, l, dst, src); return;
-    default: strided_loop(p->width, l, dst, src); return;
+    default: tn_copy_loop(p->width, l, dst, src); return;
     }
 }
 

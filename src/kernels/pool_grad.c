@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled once for each instruction set. */
+#include "kernels/pool_grad.h"
+
+#include "kernels/isa.h"
+
+enum { CHANNELS = 256 };
+
+/* I: the integer of T's size, so that selections are vectors of the same lanes. */
+#define DEFINE_POOL(name, T, I, OP)                                                                \
+    static void name(const tn_pool_window *w)                                                      \
+    {                                                                                              \
+        for (int64_t c = 0; c < w->channels; c += CHANNELS) {                                      \
+            T best[CHANNELS];                                                                      \
+            I at[CHANNELS];                                                                        \
+            int64_t n = w->channels - c < CHANNELS ? w->channels - c : CHANNELS;                   \
+            const T *first = (const T *)w->operand + w->places[0] + c;                             \
+            const T *source = (const T *)w->source + c;                                            \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                best[i] = first[i];                                                                \
+                at[i] = 0;                                                                         \
+            }                                                                                      \
+            for (int64_t t = 1; t < w->n; t++) {                                                   \
+                const T *x = (const T *)w->operand + w->places[t] + c;                             \
+                TN_INDEPENDENT for (int64_t i = 0; i < n; i++)                                     \
+                {                                                                                  \
+                    T v = x[i], b = best[i];                                                       \
+                    I a = at[i];                                                                   \
+                    best[i] = b OP v ? b : v;                                                      \
+                    at[i] = b OP v ? a : (I)t;                                                     \
+                }                                                                                  \
+            }                                                                                      \
+            for (int64_t t = 0; t < w->n; t++) {                                                   \
+                T *to = (T *)w->result + w->places[t] + c;                                         \
+                TN_INDEPENDENT for (int64_t i = 0; i < n; i++)                                     \
+                {                                                                                  \
+                    T before = to[i], sum = before + source[i];                                    \
+                    to[i] = at[i] == (I)t ? sum : before;                                          \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define DEFINE_TYPE(s, T, I)                                                                       \
+    DEFINE_POOL(ge_##s, T, I, >=)                                                                  \
+    DEFINE_POOL(gt_##s, T, I, >)                                                                   \
+    DEFINE_POOL(le_##s, T, I, <=)                                                                  \
+    DEFINE_POOL(lt_##s, T, I, <)                                                                   \
+    void TN_ISA_NAME(tn_pool_##s)(const tn_pool_window *w)                                         \
+    {                                                                                              \
+        switch (w->keep) {                                                                         \
+        case TN_KEEP_GE: ge_##s(w); return;                                                        \
+        case TN_KEEP_GT: gt_##s(w); return;                                                        \
+        case TN_KEEP_LE: le_##s(w); return;                                                        \
+        case TN_KEEP_LT: lt_##s(w); return;                                                        \
+        }                                                                                          \
+    }
+
+DEFINE_TYPE(f32, float, int32_t)
+DEFINE_TYPE(f64, double, int64_t)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strided_loops.h - the two innermost loops of a strided copy: i over d1, j over d0, with the bytes
+ * that a step takes on either side. Elements of 1, 2, 4, 8 or 16 bytes at any address; no overlap.
+ * Threads: no state. */
+#ifndef TN_KERNELS_STRIDED_LOOPS_H
+#define TN_KERNELS_STRIDED_LOOPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cpu_features.h"
+
+typedef struct {
+    int64_t d1, d0, dst1, dst0, src1, src0;
+} tn_strided_inner;
+
+typedef void tn_strided_loop_fn(size_t width, const tn_strided_inner *l, char *dst,
+                                const char *src);
+/* Copies; and, for src0 = 0, fills. */
+tn_strided_loop_fn tn_copy_loop_baseline, tn_copy_loop_avx2, tn_copy_loop_avx512;
+tn_strided_loop_fn tn_fill_loop_baseline, tn_fill_loop_avx2, tn_fill_loop_avx512;
+
+static inline void tn_copy_loop(size_t width, const tn_strided_inner *l, char *dst, const char *src)
+{
+#if defined(__x86_64__)
+    switch (tn_cpu_isa()) {
+    case TN_ISA_AVX512: tn_copy_loop_avx512(width, l, dst, src); return;
+    case TN_ISA_AVX2: tn_copy_loop_avx2(width, l, dst, src); return;
+    default: break;
+    }
+#endif
+    tn_copy_loop_baseline(width, l, dst, src);
+}
+
+static inline void tn_fill_loop(size_t width, const tn_strided_inner *l, char *dst, const char *src)
+{
+#if defined(__x86_64__)
+    switch (tn_cpu_isa()) {
+    case TN_ISA_AVX512: tn_fill_loop_avx512(width, l, dst, src); return;
+    case TN_ISA_AVX2: tn_fill_loop_avx2(width, l, dst, src); return;
+    default: break;
+    }
+#endif
+    tn_fill_loop_baseline(width, l, dst, src);
+}
+
+#endif

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What passes recognise: Threefry loops and sorts of which the head is wanted; and the ways of sorting."""
+
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from common import CPU, DEV
+
+KEY = np.array([3, 42], np.uint32)
+
+
+def wrap(key):
+    return jax.random.wrap_key_data(key, impl="threefry2x32")
+
+
+def same(f, *args):
+    """f gives the same bits here and on jaxlib's CPU."""
+    results = []
+    for device in (CPU, DEV):
+        with jax.default_device(device):
+            results.append(jax.tree.leaves(jax.jit(f)(*[jax.device_put(a, device) for a in args])))
+    for want, got in zip(*results):
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (1000,), (3, 5), (2, 3, 4, 5)])
+def test_threefry(shape):
+    for dtype in (jnp.uint32, jnp.uint8):
+        same(lambda k: jax.random.bits(wrap(k), shape, dtype), KEY)
+        same(lambda: jax.random.bits(jax.random.key(0), shape, dtype))
+        same(lambda: jax.random.bits(jax.random.key(7), shape, dtype))
+
+
+def test_threefry_of_many_keys():
+    same(lambda k: jax.random.key_data(jax.random.split(wrap(k), 17)), KEY)
+    same(lambda k: jax.vmap(lambda i: jax.random.key_data(jax.random.fold_in(wrap(k), i)))(jnp.arange(9)), KEY)
+    same(lambda k: jax.vmap(lambda q: jax.random.bits(q, (33,)))(jax.random.split(wrap(k), 5)), KEY)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int8, np.uint16, "bfloat16"])
+@pytest.mark.parametrize("shape, k", [((5, 4000), 3), ((1, 300000), 100), ((2, 1000), 250), ((3, 7), 7), ((40, 64), 1)])
+def test_top_k(dtype, shape, k):
+    x = (np.random.RandomState(0).randn(*shape) * 20).astype(np.float32).astype(jnp.dtype(dtype))
+    same(lambda v: jax.lax.top_k(v, k), x)
+
+
+def test_top_k_of_ordered_and_equal_values():
+    x = np.sort(np.random.RandomState(1).randn(3000).astype(np.float32))
+    for v in (x, x[::-1].copy(), np.zeros_like(x)):
+        same(lambda v: jax.lax.top_k(v, 100), v)
+    x[::7], x[::5], x[1::5] = np.nan, -0.0, 0.0
+    same(lambda v: jax.lax.top_k(v, 700), x)
+    same(lambda v: jnp.argsort(v)[:50], x)
+
+
+@pytest.mark.parametrize("n", [2, 15, 16, 17, 33, 100, 1000, 70000])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8, np.float16])
+def test_sort_keeps_order_and_bits(n, dtype):
+    x = (np.random.RandomState(n).randn(n) * 30).astype(dtype)
+    if x.dtype.kind == "f":
+        x[::3], x[1::5], x[2::7] = -0.0, np.nan, 0.0
+    same(lambda v: jax.lax.bitcast_convert_type(jnp.sort(v), f"uint{8 * x.itemsize}"), x)
+    same(lambda v: jax.lax.bitcast_convert_type(jnp.sort(v, descending=True), f"uint{8 * x.itemsize}"), x)
+    same(lambda v: jnp.argsort(v), x)
+    same(lambda v: jax.lax.sort((v, -v, jnp.arange(n)), num_keys=2), x)
+
+
+def test_programs_are_recognised():
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+jax.jit(lambda k: jax.random.uniform(jax.random.wrap_key_data(k), (64, 8)))(np.array([1, 2], np.uint32))
+jax.jit(lambda x: jax.lax.top_k(x, 3))(jnp.arange(100.))
+"""
+    env = dict(os.environ, TN_DUMP="hoist")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
+    assert run.returncode == 0, run.stderr[-1000:]
+    text = run.stdout + run.stderr
+    assert '"tenon.threefry2x32"' in text and '"tenon.sort_head"' in text

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# cross.sh DIR - builds for aarch64 with Debian's cross compiler in DIR, and runs the unit tests (kernels among them)
+# and, where ../shared/stablehlo is there, the StableHLO cases under qemu-user.
+#
+# cmocka for arm64 is unpacked into DIR/root: the system's list of architectures stays as it is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=$1
+cases=${CASES:-../shared/stablehlo}
+tools/setup.sh packages cross
+mkdir -p "$dir"
+root=$(realpath "$dir")/root
+if [ ! -e "$root/usr/include/cmocka.h" ]; then
+    mkdir -p "$root/apt/lists/partial" "$root/apt/cache/archives/partial" "$root/debs"
+    apt=(apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o Dir::State::lists="$root/apt/lists"
+        -o Dir::Cache="$root/apt/cache" -o Dir::State::status=/dev/null -o APT::Sandbox::User="$(id -un)")
+    "${apt[@]}" update
+    (cd "$root/debs" && "${apt[@]}" download libcmocka-dev libcmocka0)
+    for deb in "$root"/debs/*.deb; do dpkg-deb -x "$deb" "$root"; done
+fi
+lib=$root/usr/lib/aarch64-linux-gnu
+run=(qemu-aarch64 -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$lib")
+compiler="'aarch64-linux-gnu-gcc'"
+if command -v ccache >/dev/null; then compiler="'ccache', $compiler"; fi
+cat > "$dir/aarch64.ini" <<END
+[binaries]
+c = [$compiler]
+ar = 'aarch64-linux-gnu-ar'
+strip = 'aarch64-linux-gnu-strip'
+pkg-config = 'pkg-config'
+exe_wrapper = [$(printf "'%s', " "${run[@]}")]
+[properties]
+sys_root = '$root'
+pkg_config_libdir = '$lib/pkgconfig'
+[host_machine]
+system = 'linux'
+cpu_family = 'aarch64'
+cpu = 'aarch64'
+endian = 'little'
+END
+[ -e "$dir/build.ninja" ] || tools/quiet.sh meson setup "$dir" --cross-file "$dir/aarch64.ini"
+ninja -C "$dir" --quiet
+meson test -C "$dir" --no-rebuild --suite unit --timeout-multiplier 10 --print-errorlogs
+if [ -d "$cases" ]; then
+    "${run[@]}" "$dir/host/tenon-cases" "$dir/libtenon_pjrt.so" "$cases" | tail -1
+fi
