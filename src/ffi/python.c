@@ -22,6 +22,7 @@ typedef struct _object PyObject;
     X(void, Py_DecRef, (PyObject *))                                                               \
     X(PyObject *, PyImport_ImportModule, (const char *))                                           \
     X(PyObject *, PyObject_GetAttrString, (PyObject *, const char *))                              \
+    X(int, PyObject_SetAttrString, (PyObject *, const char *, PyObject *))                         \
     X(PyObject *, PyObject_CallFunctionObjArgs, (PyObject *, ...))                                 \
     X(PyObject *, PyObject_CallObject, (PyObject *, PyObject *))                                   \
     X(PyObject *, PyTuple_New, (ssize_t))                                                          \
@@ -224,10 +225,54 @@ static PyObject *array_over(const XLA_FFI_Buffer *b, PyObject *memory)
     return array;
 }
 
+static const void *data_of(PyObject *array)
+{
+    PyObject *interface = py.PyObject_GetAttrString(array, "__array_interface__");
+    PyObject *data = interface ? py.PyDict_GetItemString(interface, "data") : NULL;
+    PyObject *address = data ? py.PyTuple_GetItem(data, 0) : NULL;
+    const void *p = address ? py.PyLong_AsVoidPtr(address) : NULL;
+    drop(interface);
+    return p;
+}
+
+/* An array in memory of NumPy's that starts on 64 bytes, so that what takes the array over (as
+ * jax.device_put does) need not copy it again. */
+static PyObject *aligned_copy_of(const XLA_FFI_Buffer *b)
+{
+    static PyObject *ndarray;
+    if (!ndarray) ndarray = import("numpy", "ndarray");
+    size_t bytes = bytes_of(b);
+    PyObject *dtype = find_dtype(b->dtype), *byte = find_dtype(XLA_FFI_DataType_U8);
+    PyObject *room = py.PyLong_FromLongLong((long long)bytes + 64);
+    PyObject *memory = ndarray && byte && room
+                           ? py.PyObject_CallFunctionObjArgs(ndarray, room, byte, (PyObject *)NULL)
+                           : NULL;
+    uintptr_t start = memory ? (uintptr_t)data_of(memory) : 0;
+    PyObject *offset = start ? py.PyLong_FromLongLong((long long)(-start & 63)) : NULL;
+    PyObject *shape = shape_of(b), *array = NULL;
+    if (offset && shape && dtype) {
+        memcpy((char *)start + (-start & 63), b->data, bytes);
+        array = py.PyObject_CallFunctionObjArgs(ndarray, shape, dtype, memory, offset,
+                                                (PyObject *)NULL);
+    }
+    PyObject *flags = array ? py.PyObject_GetAttrString(array, "flags") : NULL;
+    PyObject *no = py.PyLong_FromLongLong(0);
+    if (flags && no) py.PyObject_SetAttrString(flags, "writeable", no);
+    drop(no);
+    drop(flags);
+    drop(room);
+    drop(memory);
+    drop(offset);
+    drop(shape);
+    return array;
+}
+
 /* Bytes are immutable, and so is the array: it may outlive the call. */
 static PyObject *copy_of(const XLA_FFI_Buffer *b)
 {
+    enum { LARGE = 1 << 16 };
     size_t bytes = bytes_of(b);
+    if (bytes >= LARGE) return aligned_copy_of(b);
     return array_over(b, py.PyBytes_FromStringAndSize(bytes ? b->data : "", (ssize_t)bytes));
 }
 
@@ -238,16 +283,6 @@ static PyObject *view_of(const XLA_FFI_Buffer *b)
     size_t bytes = bytes_of(b);
     return array_over(
         b, py.PyMemoryView_FromMemory(bytes ? b->data : &empty, (ssize_t)bytes, WRITABLE));
-}
-
-static const void *data_of(PyObject *array)
-{
-    PyObject *interface = py.PyObject_GetAttrString(array, "__array_interface__");
-    PyObject *data = interface ? py.PyDict_GetItemString(interface, "data") : NULL;
-    PyObject *address = data ? py.PyTuple_GetItem(data, 0) : NULL;
-    const void *p = address ? py.PyLong_AsVoidPtr(address) : NULL;
-    drop(interface);
-    return p;
 }
 
 static tn_status *copy_result(PyObject *item, int64_t i, const XLA_FFI_Buffer *b)

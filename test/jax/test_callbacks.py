@@ -151,3 +151,20 @@ def test_one_worker_thread_is_enough(threads):
     import os
     env = dict(os.environ, TN_THREADS=threads, JAX_PLATFORMS=os.environ["TENON_TEST_PLATFORM"])
     subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=120)
+
+
+def test_large_arguments_are_read_only_and_kept():
+    kept = []
+
+    def keep(v):
+        kept.append(v)
+        return np.float32(0)
+
+    f = jax.jit(lambda v: io_callback(keep, jax.ShapeDtypeStruct((), np.float32), v, ordered=True))
+    for i in range(4):
+        f(jnp.full((300, 400), i, jnp.float32))
+    jax.effects_barrier()
+    for i, v in enumerate(kept):
+        assert (np.asarray(v) == i).all() and np.asarray(v).shape == (300, 400)
+        with pytest.raises(ValueError):
+            np.asarray(v)[0, 0] = 7
