@@ -350,7 +350,7 @@ static void loops_use_sizes_from_outside(void **state)
             F32(DIMS(2), 5, 6));
 }
 
-static void loops_that_grow_are_refused(void **state)
+static void loops_may_change_shapes(void **state)
 {
     const char *text =
         "func.func @main(%n: tensor<i32>, %x: tensor<?xf32>) -> tensor<?xf32> {\n"
@@ -368,9 +368,73 @@ static void loops_that_grow_are_refused(void **state)
         "  }\n"
         "  return %r#1 : tensor<?xf32>\n"
         "}\n";
-    REFUSED(text, UNIMPLEMENTED,
-            "value 1 changes its shape within the loop, from tensor<2xf32> to tensor<4xf32>",
-            I32(2), F32(DIMS(2), 5, 6));
+    array y = RUN(text, 1, I32(2), F32(DIMS(2), 5, 6));
+    ASSERT_F32(&y, DIMS(8), 5, 6, 5, 6, 5, 6, 5, 6);
+    y = RUN(text, 1, I32(0), F32(DIMS(2), 5, 6));
+    ASSERT_F32(&y, DIMS(2), 5, 6);
+    y = RUN(text, 0, I32(9), F32(DIMS(0), 0)); /* without elements it stays what it is */
+    ASSERT_F32(&y, DIMS(0), 0);
+    REFUSED(text, RESOURCE_EXHAUSTED, "which no memory holds", I32(100), F32(DIMS(2), 5, 6));
+}
+
+/* That the shape changes is seen only when the size is known; then the loop stays one. */
+static void loops_may_change_shapes_once(void **state)
+{
+    const char *text =
+        "func.func @main(%n: tensor<i32>, %x: tensor<?xf32>) -> (tensor<?xf32>, tensor<i32>) {\n"
+        "  %zero = stablehlo.constant dense<0> : tensor<i32>\n"
+        "  %one = stablehlo.constant dense<1> : tensor<i32>\n"
+        "  %f = stablehlo.constant dense<1.0> : tensor<f32>\n"
+        "  %s = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>\n"
+        "  %r:3 = stablehlo.while(%i = %zero, %m = %zero, %v = %x) : tensor<i32>, tensor<i32>, "
+        "tensor<?xf32>\n"
+        "  cond {\n"
+        "    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "    stablehlo.return %c : tensor<i1>\n"
+        "  } do {\n"
+        "    %j = stablehlo.add %i, %one : tensor<i32>\n"
+        "    %k = stablehlo.get_dimension_size %v, dim = 0 : (tensor<?xf32>) -> tensor<i32>\n"
+        "    %o = stablehlo.add %m, %k : tensor<i32>\n"
+        "    %w = stablehlo.dynamic_broadcast_in_dim %f, %s, dims = [] : (tensor<f32>, "
+        "tensor<1xi32>) -> tensor<?xf32>\n"
+        "    stablehlo.return %j, %o, %w : tensor<i32>, tensor<i32>, tensor<?xf32>\n"
+        "  }\n"
+        "  return %r#2, %r#1 : tensor<?xf32>, tensor<i32>\n"
+        "}\n";
+    tn_executable *e = compiled(text);
+    array out[2], args[2] = {I32(3), F32(DIMS(2), 5, 6)};
+    unsigned stages;
+    MUST(run_sized(e, args, 2, out, &stages));
+    assert_int_equal(stages, 1);
+    ASSERT_F32(&out[0], DIMS(3), 1, 1, 1);
+    ASSERT_I32(&out[1], SCALAR, 2 + 3 + 3);
+    tn_executable_release(e);
+}
+
+/* Whether to go on depends on the data: each iteration is a stage. */
+static void loops_may_change_shapes_until_the_data_says_so(void **state)
+{
+    const char *text =
+        "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n"
+        "  %zero = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        "  %most = stablehlo.constant dense<30.0> : tensor<f32>\n"
+        "  %r = stablehlo.while(%v = %x) : tensor<?xf32>\n"
+        "  cond {\n"
+        "    %s = stablehlo.reduce(%v init: %zero) applies stablehlo.add across dimensions = [0] "
+        ": (tensor<?xf32>, tensor<f32>) -> tensor<f32>\n"
+        "    %c = stablehlo.compare LT, %s, %most : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+        "    stablehlo.return %c : tensor<i1>\n"
+        "  } do {\n"
+        "    %w = stablehlo.concatenate %v, %v, dim = 0 : (tensor<?xf32>, tensor<?xf32>) -> "
+        "tensor<?xf32>\n"
+        "    stablehlo.return %w : tensor<?xf32>\n"
+        "  }\n"
+        "  return %r : tensor<?xf32>\n"
+        "}\n";
+    array y = RUN(text, 3, F32(DIMS(2), 5, 6)); /* sums of 11, 22, 44 */
+    ASSERT_F32(&y, DIMS(8), 5, 6, 5, 6, 5, 6, 5, 6);
+    y = RUN(text, 1, F32(DIMS(1), 30));
+    ASSERT_F32(&y, DIMS(1), 30);
 }
 
 static void sizes_from_random_numbers_are_refused(void **state)
@@ -658,7 +722,9 @@ int main(void)
         cmocka_unit_test(sizes_may_depend_on_data_and_on_each_other),
         cmocka_unit_test(branches_may_differ_in_size),
         cmocka_unit_test(loops_use_sizes_from_outside),
-        cmocka_unit_test(loops_that_grow_are_refused),
+        cmocka_unit_test(loops_may_change_shapes),
+        cmocka_unit_test(loops_may_change_shapes_once),
+        cmocka_unit_test(loops_may_change_shapes_until_the_data_says_so),
         cmocka_unit_test(sizes_from_random_numbers_are_refused),
         cmocka_unit_test(padding_may_be_data),
         cmocka_unit_test(slice_sizes_may_be_data),

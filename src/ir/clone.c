@@ -4,11 +4,11 @@
 #include "ir/ir.h"
 
 /* Ops are copied before they stand in their function, so regions learn of it in the end. */
-static void put_in(tn_region *r, tn_function *f)
+void tn_region_put_in(tn_region *r, tn_function *f)
 {
     r->function = f;
     for (tn_op *op = r->first; op; op = op->next)
-        for (uint32_t i = 0; i < op->n_regions; i++) put_in(&op->regions[i], f);
+        for (uint32_t i = 0; i < op->n_regions; i++) tn_region_put_in(&op->regions[i], f);
 }
 
 void tn_region_copy(tn_module *m, const tn_region *from, tn_region *to, tn_function *f,
@@ -16,7 +16,7 @@ void tn_region_copy(tn_module *m, const tn_region *from, tn_region *to, tn_funct
 {
     for (const tn_op *op = from->first; op; op = op->next)
         tn_op_append(to, tn_op_clone(m, op, map));
-    put_in(to, f);
+    tn_region_put_in(to, f);
 }
 
 static uint32_t count_values(const tn_region *r)

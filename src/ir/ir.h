@@ -240,6 +240,8 @@ tn_op *tn_op_clone(tn_module *m, const tn_op *op,
 /* Appends copies of all ops of `from` to `to`, a region of `f` whose arguments `map` gives. */
 void tn_region_copy(tn_module *m, const tn_region *from, tn_region *to, tn_function *f,
                     tn_value_map *map);
+/* Says to `r` and the regions in it that they are of `f`. */
+void tn_region_put_in(tn_region *r, tn_function *f);
 /* A copy of all functions in `a`. It shares types, attributes and symbols with `from`, which must
  * outlive it, and is made without changing `from`: any number of threads may copy one module. */
 tn_module *tn_module_copy(const tn_module *from, tn_arena *a);

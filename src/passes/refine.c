@@ -18,11 +18,15 @@
 
 /* Stages are cut off one after the other; no sane program needs many. */
 #define STAGES_AT_MOST 64
+/* Iterations that are taken out of loops. */
+#define PEELED_AT_MOST 1024
 
 typedef struct {
     tn_module *m;
     tn_unsized *open;
     uint32_t n_open, capacity;
+    uint32_t n_peeled;
+    tn_value_map *loops; /* from a result of a loop to that of its copy */
 } refiner;
 
 static tn_status *walk(refiner *r, tn_region *region);
@@ -59,13 +63,42 @@ static void free_invariants(tn_op *op)
     }
 }
 
+static bool carries_unknown_sizes(const tn_op *op)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (!tn_type_is_static(op->results[i].type)) return true;
+    return false;
+}
+
+/* A copy of a loop that may have to be peeled, from before anything in it was refined. */
+static const tn_op *as_it_was(refiner *r, const tn_op *op)
+{
+    if (!op->n_results) return NULL;
+    const tn_value *v = tn_value_map_get(r->loops, &op->results[0]);
+    if (v) return v->op;
+    if (!carries_unknown_sizes(op)) return NULL;
+    tn_op *copy = tn_op_clone(r->m, op, tn_value_map_new(r->m->arena, 16));
+    tn_value_map_set(r->loops, &op->results[0], &copy->results[0]);
+    return copy;
+}
+
+/* The number of a carried value that changes its shape in the first iteration, n_operands if none
+ * does. */
+static uint32_t changing(const tn_op *op)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (!tn_shapes_agree(op->results[i].type, op->regions[1].last->operands[i]->type)) return i;
+    return op->n_operands;
+}
+
 static tn_status *refine_while(refiner *r, tn_op *op)
 {
-    uint32_t n = op->n_operands;
+    uint32_t n = op->n_operands, n_open = r->n_open;
     if (op->regions[0].n_args != n || op->regions[1].n_args != n || op->n_results != n ||
         op->regions[1].last->n_operands != n)
         return TN_OP_ERROR(INVALID_ARGUMENT, op,
                            "a region takes or gives another number of values");
+    const tn_op *again = as_it_was(r, op);
     free_invariants(op);
     for (uint32_t i = 0; i < n; i++) {
         TN_TRY(tn_refine_result(r->m, op, i, op->operands[i]->type));
@@ -73,14 +106,18 @@ static tn_status *refine_while(refiner *r, tn_op *op)
     }
     TN_TRY(walk(r, &op->regions[0]));
     TN_TRY(walk(r, &op->regions[1]));
-    const tn_op *last = op->regions[1].last;
-    for (uint32_t i = 0; i < n; i++) {
-        const tn_type *from = op->results[i].type, *to = last->operands[i]->type;
-        if (tn_shapes_agree(from, to)) continue;
-        return TN_OP_ERROR(UNIMPLEMENTED, op,
-                           "value %u changes its shape within the loop, from %s to %s, which is "
-                           "not supported",
-                           i, TN_TYPE_IN_MESSAGE(from), TN_TYPE_IN_MESSAGE(to));
+    uint32_t i = changing(op);
+    if (i < n) {
+        if (!again || r->n_peeled++ == PEELED_AT_MOST)
+            return TN_OP_ERROR(
+                UNIMPLEMENTED, op,
+                "value %u changes its shape within the loop, from %s to %s, in more than %d "
+                "iterations",
+                i, TN_TYPE_IN_MESSAGE(op->results[i].type),
+                TN_TYPE_IN_MESSAGE(op->regions[1].last->operands[i]->type), PEELED_AT_MOST);
+        r->n_open = n_open;
+        tn_refine_peel(r->m, op, again);
+        return NULL;
     }
     if (!results_are_static(op)) add_open(r, op, false);
     return NULL;
@@ -116,6 +153,10 @@ static tn_status *refine_branches(refiner *r, tn_op *op)
     tn_region *taken = taken_branch(op);
     if (taken) {
         tn_rewrite_by_region(op, taken);
+        return NULL;
+    }
+    if (tn_refine_is_peeled(op)) {
+        add_open(r, op, true);
         return NULL;
     }
     for (uint32_t k = 0; k < op->n_regions; k++) {
@@ -262,7 +303,7 @@ tn_status *tn_pass_refine(tn_module *m, bool *changed)
     *changed = true;
     in->is_stage = false;
     TN_TRY(bind_params(m, in));
-    refiner r = {.m = m};
+    refiner r = {.m = m, .loops = tn_value_map_new(m->arena, 16)};
     size_t used = 0;
     for (uint32_t stage = 0;; stage++) {
         r.n_open = 0;

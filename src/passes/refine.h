@@ -51,6 +51,13 @@ const int64_t *tn_refine_integers(tn_module *m, const tn_op *op, uint32_t i, uin
 /* Whether the value of operand i, not only its type, decides about the shape of results. */
 bool tn_refine_needs_value(const tn_op *op, uint32_t i);
 
+/* Takes the first iteration out of a loop whose carried values change their shape: puts
+ * if(condition) { body, then the loop `again`, whose operands are what the body gave } else
+ * { operands } in the place of `op`. `again` is a detached copy of the loop as it was read. */
+void tn_refine_peel(tn_module *m, tn_op *op, const tn_op *again);
+/* An `if` that this made. Its regions are to be looked at only once its condition is known. */
+bool tn_refine_is_peeled(const tn_op *op);
+
 /* An op of which some result has no known size; where `branches` the branches of an op give
  * different sizes. */
 typedef struct {

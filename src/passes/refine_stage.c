@@ -86,9 +86,14 @@ static void push(tn_module *m, tn_value ***values, uint32_t *n, uint32_t *capaci
 
 /* Ops whose result says as much as their operands that are no constants: then those are asked for,
  * and the op is computed once they are known. */
-static bool is_transparent(const tn_op *op)
+static bool is_transparent(const tn_op *op, bool condition)
 {
     switch (op->kind) {
+    /* What decides about going on is asked for anew each time, what it is compared with is not. */
+    case TN_OP_compare: return condition && tn_is_integer(op->operands[0]->type->element);
+    case TN_OP_and:
+    case TN_OP_or:
+    case TN_OP_not: return condition;
     case TN_OP_reshape:
     case TN_OP_concatenate: return true;
     case TN_OP_broadcast_in_dim: return tn_type_elements(op->results[0].type) <= 64;
@@ -105,14 +110,14 @@ static bool is_transparent(const tn_op *op)
 }
 
 /* Asks for `v`, or for what it is put together from. */
-static void want(list *l, tn_value *v)
+static void want(list *l, tn_value *v, bool condition)
 {
     push(l->m, &l->work, &l->n_work, &l->work_capacity, v);
     while (l->n_work) {
         v = l->work[--l->n_work];
         if (v->id || tn_constant_of(v)) continue;
         v->id = 1;
-        if (!v->op || !is_transparent(v->op)) {
+        if (!v->op || !is_transparent(v->op, condition)) {
             push(l->m, &l->values, &l->n, &l->capacity, v);
             continue;
         }
@@ -131,7 +136,7 @@ void tn_refine_wanted(tn_module *m, const tn_unsized *open, uint32_t n_open, tn_
         for (uint32_t i = 0; i < op->n_operands; i++)
             if ((open[k].branches ? i == 0 : tn_refine_needs_value(op, i)) &&
                 is_ready(m, op->operands[i]))
-                want(&l, op->operands[i]);
+                want(&l, op->operands[i], tn_refine_is_peeled(op));
     }
     *out = l.values;
     *n = l.n;
@@ -179,13 +184,6 @@ static void copy_needed(tn_module *m, const tn_region *from, tn_region *to, tn_v
     }
 }
 
-static void put_in_function(tn_region *r, tn_function *f)
-{
-    r->function = f;
-    for (tn_op *op = r->first; op; op = op->next)
-        for (uint32_t i = 0; i < op->n_regions; i++) put_in_function(&op->regions[i], f);
-}
-
 void tn_refine_cut(tn_module *m, tn_value *const *wanted, uint32_t n, tn_refinement *r)
 {
     list l = {.m = m};
@@ -219,5 +217,5 @@ void tn_refine_cut(tn_module *m, tn_value *const *wanted, uint32_t n, tn_refinem
     tn_op *last = tn_op_new(m, TN_OP_return, n, 0, 0);
     for (uint32_t i = 0; i < n; i++) last->operands[i] = tn_value_map_get(map, wanted[i]);
     tn_op_append(&f->body, last);
-    put_in_function(&f->body, f);
+    tn_region_put_in(&f->body, f);
 }

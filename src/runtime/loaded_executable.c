@@ -110,7 +110,10 @@ static tn_status *assign(tn_loaded_executable *l, const int *device_ids, size_t 
 
 static tn_status *load(tn_loaded_executable *l, const int *device_ids, size_t n_ids)
 {
-    bool dynamic = l->program.info->is_dynamic;
+    const tn_executable_info *info = l->program.info;
+    bool dynamic = info->is_dynamic;
+    for (uint32_t i = 0; dynamic && i < info->n_params; i++)
+        l->donates = l->donates || info->params[i].donated;
     if (dynamic) TN_TRY(tn_sized_cache_create(&l->sized));
     else TN_TRY(describe_results(l));
     l->code = calloc(l->client->n_devices, sizeof(tn_code_object *));

@@ -201,6 +201,27 @@ static void donated_arguments_go(void **state)
     close_program(&f);
 }
 
+static void donating_twice_is_refused(void **state)
+{
+    fixture f;
+    open_program(&f, "func.func @main(%x: tensor<?xf32> {tf.aliasing_output = 0 : i32}, %y: "
+                     "tensor<?xf32>) -> tensor<?xf32> {\n"
+                     "  %z = stablehlo.add %x, %y : tensor<?xf32>\n"
+                     "  return %z : tensor<?xf32>\n"
+                     "}\n");
+    tn_array x = ramp(3), y;
+    PJRT_Buffer *in = put(&f, &x), *out;
+    tn_status *s = execute(&f, (PJRT_Buffer *[]){in, in}, 2, &out);
+    assert_int_equal(tn_status_code(s), TN_INVALID_ARGUMENT);
+    assert_non_null(strstr(tn_status_message(s), "f(donate(a), a)"));
+    tn_status_free(s);
+    MUST(tn_host_buffer_to_array(f.client, in, &y)); /* it is still there */
+    tn_array_free(&y);
+    tn_host_buffer_destroy(f.client, in);
+    tn_array_free(&x);
+    close_program(&f);
+}
+
 static void arguments_that_do_not_fit_are_named(void **state)
 {
     fixture f;
@@ -341,6 +362,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(more_sizes_than_are_kept),
         cmocka_unit_test(several_threads_run_at_sizes_of_their_own),
         cmocka_unit_test(donated_arguments_go),
+        cmocka_unit_test(donating_twice_is_refused),
         cmocka_unit_test(arguments_that_do_not_fit_are_named),
         cmocka_unit_test(sizes_may_be_values_of_arguments),
         cmocka_unit_test(what_is_reported),
