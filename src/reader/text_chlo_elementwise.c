@@ -43,6 +43,19 @@ static tn_status *put_broadcast(tn_parser *p, tn_parse_op *o, const tn_chlo_op *
     return NULL;
 }
 
+/* `t` with the dimensions of the result. */
+static tn_status *broadcast_type(tn_parser *p, const tn_parse_op *o, const tn_chlo_op *c,
+                                 const tn_type *t, const tn_type *to, const tn_type **out)
+{
+    if (!t->quantization || t->quantization->axis >= 0) TN_TRY(tn_chlo_check_static(p, o, c, t));
+    tn_type *x = TN_NEW(p->arena, tn_type);
+    *x = *t;
+    x->rank = to->rank;
+    x->dims = to->dims;
+    *out = x;
+    return NULL;
+}
+
 static const char *text_of_enum(const char *const *texts, int64_t n, int64_t v)
 {
     return v >= 0 && v < n ? texts[v] : "?";
@@ -66,12 +79,15 @@ tn_status *tn_chlo_broadcast(tn_parser *p, tn_parse_op *o, const tn_chlo_op *c)
     uint32_t n = strcmp(op, "select") ? 2 : 3;
     TN_TRY(check_counts(p, o, c, n));
     const tn_type *to = o->op->results[0].type, *in[3];
-    TN_TRY(tn_chlo_check_static(p, o, c, to));
+    if (to->kind != TN_TYPE_TENSOR || !tn_type_is_static(to))
+        return tn_chlo_check_static(p, o, c, to);
     tn_text t;
     tn_chlo_begin(p, o, c, &t, &name);
     for (uint32_t i = 0; i < n; i++) {
-        TN_TRY(tn_chlo_check_static(p, o, c, tn_chlo_operand(o, i)));
-        in[i] = tn_chlo_tensor(p, tn_chlo_operand(o, i)->element, to->rank, to->dims);
+        const tn_type *from = tn_chlo_operand(o, i);
+        if (from->kind != TN_TYPE_TENSOR || !tn_type_is_static(from))
+            return tn_chlo_check_static(p, o, c, from);
+        TN_TRY(broadcast_type(p, o, c, from, to, &in[i]));
         TN_TRY(put_broadcast(p, o, c, &t, i, in[i]));
     }
     bool special = !strcmp(op, "next_after") || !strcmp(op, "polygamma") || !strcmp(op, "zeta");
