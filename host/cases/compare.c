@@ -10,6 +10,7 @@ typedef struct {
     unsigned bytes, bits, exponent, mantissa;
     bool is_signed;
     int bias;
+    bool powers; /* no sign, no mantissa: 2^(v - bias), all ones is NaN */
 } format;
 
 static format format_of(PJRT_Buffer_Type type)
@@ -24,6 +25,8 @@ static format format_of(PJRT_Buffer_Type type)
     case PJRT_Buffer_Type_F8E5M2: return (format){1, 8, 5, 2, true, 15};
     case PJRT_Buffer_Type_F8E4M3: return (format){1, 8, 4, 3, true, 7};
     case PJRT_Buffer_Type_F8E3M4: return (format){1, 8, 3, 4, true, 3};
+    case PJRT_Buffer_Type_F8E8M0FNU:
+        return (format){.bytes = 1, .bits = 8, .exponent = 8, .bias = 127, .powers = true};
     case PJRT_Buffer_Type_S8:
     case PJRT_Buffer_Type_S16:
     case PJRT_Buffer_Type_S32:
@@ -52,18 +55,21 @@ static uint64_t pattern(const char *p, const format *f)
 
 static bool is_nan(uint64_t v, const format *f)
 {
+    if (f->powers) return v == 0xFF;
     uint64_t ones = (1ull << f->exponent) - 1;
     return ((v >> f->mantissa) & ones) == ones && (v & ((1ull << f->mantissa) - 1));
 }
 
 static bool is_inf(uint64_t v, const format *f)
 {
+    if (f->powers) return false;
     uint64_t ones = (1ull << f->exponent) - 1;
     return ((v >> f->mantissa) & ones) == ones && !(v & ((1ull << f->mantissa) - 1));
 }
 
 static double value(uint64_t v, const format *f)
 {
+    if (f->powers) return v == 0xFF ? NAN : ldexp(1, (int)v - f->bias);
     if (!f->exponent) {
         if (!f->is_signed) return (double)v;
         return (double)((int64_t)(v << (64 - f->bits)) >> (64 - f->bits));
@@ -82,6 +88,7 @@ static double value(uint64_t v, const format *f)
 static __int128 ordered(uint64_t v, const format *f)
 {
     uint64_t sign = 1ull << (f->bits - 1);
+    if (f->powers) return (__int128)v;
     if (!f->exponent)
         return f->is_signed ? (__int128)((int64_t)(v << (64 - f->bits)) >> (64 - f->bits))
                             : (__int128)v;

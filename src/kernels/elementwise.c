@@ -109,13 +109,34 @@ bool tn_kernel_clamp(tn_isa isa, bool scalar_min, bool scalar_max, tn_element_ty
     return true;
 }
 
+/* Bits of exponent of the types that are computed in f32. */
+static int exponent_of(tn_element_type e)
+{
+    switch ((int)e) {
+    case TN_F16:
+    case TN_F8E5M2:
+    case TN_F8E5M2FNUZ: return 5;
+    case TN_F8E4M3:
+    case TN_F8E4M3FN:
+    case TN_F8E4M3FNUZ:
+    case TN_F8E4M3B11FNUZ: return 4;
+    case TN_F8E3M4:
+    case TN_F6E3M2FN: return 3;
+    case TN_F6E2M3FN:
+    case TN_F4E2M1FN: return 2;
+    default: return 8;
+    }
+}
+
 bool tn_kernel_reduce_precision(tn_isa isa, int exponent_bits, int mantissa_bits, tn_element_type e,
                                 tn_kernel *out)
 {
     const tn_elementwise_build *b = build_of(isa);
     tn_kernel_fn *fn = b->reduce_precision(is_narrow_float(e) ? TN_F32 : e);
     if (exponent_bits < 1 || mantissa_bits < 0 || !finish(b, fn, e, 1, 0, out)) return false;
-    out->bits[0] = exponent_bits;
+    /* An exponent as long as the type's own cuts nothing off, subnormals neither. */
+    bool whole = is_narrow_float(e) && exponent_bits >= exponent_of(e);
+    out->bits[0] = whole ? 8 : exponent_bits;
     out->bits[1] = mantissa_bits;
     return true;
 }

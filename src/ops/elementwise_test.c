@@ -266,6 +266,15 @@ TEST(reduce_precision_rounds_and_flushes)
     x[0] = 1e-45f;
     RUN(op, IN(x), OUT(got));
     EXPECT(float, got, 1e-45f, 1.00146484375f, 65519.9f, 65520.0f, 6.0e-5f);
+    SET_INT(op, mantissa_bits, 0);
+    RUN(op, IN(x), OUT(got));
+    assert_true(got[6] == INF && got[7] == -INF); /* no mantissa, no NaN */
+    _Alignas(64) uint16_t halves[] = {1, 0x83FF, 0x0401, 0x3C01}, kept[4];
+    op = make_op(TN_OP_reduce_precision, "4xf16", "4xf16");
+    SET_INT(op, exponent_bits, 5);
+    SET_INT(op, mantissa_bits, 10);
+    RUN(op, IN(halves), OUT(kept));
+    EXPECT(uint16_t, kept, 1, 0x83FF, 0x0401, 0x3C01);
 }
 
 TEST(complex_numbers)

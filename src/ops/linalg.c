@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/thread_pool.h"
+#include "kernels/elementwise.h"
 #include "ops/behaviours.h"
 #include "ops/infer.h"
 
@@ -51,17 +52,16 @@ typedef struct {
 #define SQRT(x)  sqrt(x)
 #include "ops/linalg.inc"
 
-/* Operand i is a batch of matrices of a float or complex type that LAPACK knows. */
+/* Operand i is a batch of matrices of a float or complex type. */
 static tn_status *check_matrices(const tn_op *op, uint32_t i)
 {
     TN_TRY(tn_check_tensor(op, i));
     const tn_type *t = tn_operand_type(op, i);
-    bool known = t->element == TN_F32 || t->element == TN_F64 || tn_is_complex(t->element);
+    bool known = tn_is_float(t->element) || tn_is_complex(t->element);
     if (!known || t->rank < 2 || t->quantization)
-        return TN_OP_ERROR(
-            INVALID_ARGUMENT, op,
-            "operand %u should be matrices of f32, f64, complex<f32> or complex<f64> and is %s", i,
-            TN_TYPE_IN_MESSAGE(t));
+        return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                           "operand %u should be matrices of floats or complex numbers and is %s",
+                           i, TN_TYPE_IN_MESSAGE(t));
     return NULL;
 }
 
@@ -178,9 +178,52 @@ static job job_of(const tn_type *a, const tn_tensor *operand, const tn_tensor *r
                  .bytes = tn_element_type_bytes(a->element)};
 }
 
+/* --- narrow floats: in f32, rounded once --- */
+
+static tn_status *convert(const tn_op *op, const tn_tensor *from, const tn_tensor *to)
+{
+    tn_kernel k;
+    if (!tn_kernel_convert(tn_cpu_isa(), from->type->element, to->type->element, &k))
+        return TN_OP_ERROR(UNIMPLEMENTED, op, "conversions from %s to %s",
+                           TN_TYPE_IN_MESSAGE(from->type), TN_TYPE_IN_MESSAGE(to->type));
+    const void *data = from->data;
+    tn_kernel_run(&k, (size_t)tn_type_elements(from->type), &data, to->data);
+    return NULL;
+}
+
+/* Room for `like` in f32. */
+static tn_status *room(const tn_op *op, const tn_eval_context *ctx, const tn_type *like,
+                       tn_type *type, tn_tensor *out)
+{
+    *type = *like;
+    type->element = TN_F32;
+    *out = (tn_tensor){tn_scratch_alloc(ctx->scratch, tn_type_bytes(type)), type};
+    return out->data ? NULL : TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+}
+
+static tn_status *in_f32(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
+                         tn_tensor *results, tn_eval_fn eval)
+{
+    tn_type types[3];
+    tn_tensor wide[3];
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        TN_TRY(room(op, ctx, operands[i].type, &types[i], &wide[i]));
+        TN_TRY(convert(op, &operands[i], &wide[i]));
+    }
+    TN_TRY(room(op, ctx, results[0].type, &types[2], &wide[2]));
+    TN_TRY(eval(op, ctx, wide, &wide[2]));
+    return convert(op, &wide[2], &results[0]);
+}
+
+static bool is_narrow(const tn_tensor *t)
+{
+    return tn_is_float(t->type->element) && tn_element_type_bits(t->type->element) < 32;
+}
+
 tn_status *tn_eval_cholesky(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                             tn_tensor *results)
 {
+    if (is_narrow(&operands[0])) return in_f32(op, ctx, operands, results, tn_eval_cholesky);
     job j = job_of(operands[0].type, &operands[0], &results[0]);
     j.factorise = true;
     j.lower = tn_op_bool(op, TN_ATTR_lower, false);
@@ -190,6 +233,8 @@ tn_status *tn_eval_cholesky(const tn_op *op, const tn_eval_context *ctx, const t
 tn_status *tn_eval_triangular_solve(const tn_op *op, const tn_eval_context *ctx,
                                     const tn_tensor *operands, tn_tensor *results)
 {
+    if (is_narrow(&operands[0]))
+        return in_f32(op, ctx, operands, results, tn_eval_triangular_solve);
     job j = job_of(operands[0].type, &operands[0], &results[0]);
     int64_t transpose = tn_op_int(op, TN_ATTR_transpose_a, TN_transpose_NO_TRANSPOSE);
     j.solve.left = tn_op_bool(op, TN_ATTR_left_side, true);

@@ -98,7 +98,7 @@ TEST(shapes_are_checked)
 {
     EXPECT_INVALID(cholesky_op("2x3xf32", true),
                    "operand 0 should be square matrices and is tensor<2x3xf32>");
-    EXPECT_INVALID(cholesky_op("3x3xi32", true), "operand 0 should be matrices of f32");
+    EXPECT_INVALID(cholesky_op("3x3xi32", true), "operand 0 should be matrices of floats");
     tn_op *op = make_op(TN_OP_triangular_solve, "3x3xf32, 4x2xf32", "4x2xf32");
     SET_BOOL(op, left_side, true);
     SET_BOOL(op, lower, true);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz-values [--seed S] [--programs N] [--seconds N] [--show] [--keep] [--tell] [--forms]
- * fuzz-values --program FILE [--seed S]
+ * fuzz-values --program FILE... [--seed S]
  *
  * Compares ways to the values of random programs (see check.h): seeds S, S + 1, ... until N
  * programs or seconds are over. A program that differs is shrunk and printed, with the seed of its
- * arguments; --keep goes on after it. --show prints the program of seed S; --program checks one
- * from a file; --tell prints what is refused and why; --forms, which ops were built. Exit status 1:
- * something differs. */
+ * arguments; --keep goes on after it. --show prints the program of seed S; --program checks
+ * those of files; --tell prints what is refused and why; --forms, which ops were built. Exit status
+ * 1: something differs. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static int check_file(const char *path, uint64_t seed)
     values_source s = {seed, text, fread(text, 1, sizeof text, f)};
     fclose(f);
     values_verdict v = values_check_apart(&s, stdout);
-    printf("%s\n", v == VALUES_SAME ? "no difference" : "a difference");
+    printf("%s: %s\n", path, v == VALUES_SAME ? "no difference" : "a difference");
     return v != VALUES_SAME;
 }
 
@@ -98,14 +98,17 @@ int main(int argc, char **argv)
     uint64_t seed = 1, programs = UINT64_MAX, failures = 0;
     double seconds = 10;
     bool show = false, keep = false, forms = false;
-    const char *file = NULL;
+    const char *files[256];
+    int n_files = 0;
     for (int i = 1; i < argc; i++) {
         bool value = i + 1 < argc;
         if (value && !strcmp(argv[i], "--seed")) seed = strtoull(argv[++i], NULL, 0);
         else if (value && !strcmp(argv[i], "--programs")) programs = strtoull(argv[++i], NULL, 0);
         else if (value && !strcmp(argv[i], "--seconds")) seconds = atof(argv[++i]);
-        else if (value && !strcmp(argv[i], "--program")) file = argv[++i];
-        else if (!strcmp(argv[i], "--show")) show = true;
+        else if (!strcmp(argv[i], "--program")) {
+            while (i + 1 < argc && argv[i + 1][0] != '-' && n_files < 256)
+                files[n_files++] = argv[++i];
+        } else if (!strcmp(argv[i], "--show")) show = true;
         else if (!strcmp(argv[i], "--keep")) keep = true;
         else if (!strcmp(argv[i], "--tell")) told = stdout;
         else if (!strcmp(argv[i], "--forms")) forms = true;
@@ -114,7 +117,9 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    if (file) return check_file(file, seed);
+    int wrong = 0;
+    for (int i = 0; i < n_files; i++) wrong |= check_file(files[i], seed);
+    if (n_files) return wrong;
     if (show) {
         size_t size;
         values_source s = {.seed = seed};

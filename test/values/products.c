@@ -153,11 +153,12 @@ static void fft(values_gen *g)
 
 static void matrices(values_gen *g)
 {
-    static const tn_element_type types[] = {TN_F32, TN_F64, TN_C64, TN_C128};
+    static const tn_element_type types[] = {TN_F32, TN_F64,  TN_C64,    TN_C128,
+                                            TN_F16, TN_BF16, TN_F8E5M2, TN_F32};
     values_shape s = {.rank = 2 + below(g, 2)}, b;
     for (uint32_t i = 0; i < s.rank; i++) s.dims[i] = below(g, 6);
     s.dims[s.rank - 2] = s.dims[s.rank - 1];
-    tn_element_type e = types[below(g, 4)];
+    tn_element_type e = types[below(g, 8)];
     tn_value *a = values_like(g, values_type(g, e, &s));
     if (one_in(g, 3)) {
         tn_op *op = values_op(g, TN_OP_cholesky, 1, &a, 1, 0);
