@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/options.h"
+#include "executable/checked.h"
 #include "executable/compile_options.h"
 #include "executable/fingerprint.h"
 #include "executable/program.h"
@@ -157,7 +158,7 @@ tn_status *tn_compile_source(const tn_source *source, tn_executable **out)
     return s;
 }
 
-static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
+tn_status *tn_read_program(const tn_source *self, tn_arena *a, tn_module **out)
 {
     if (tn_is_bytecode(self->code, self->code_size))
         return tn_read_bytecode(self->code, self->code_size, a, out);
@@ -173,14 +174,17 @@ tn_status *tn_compile_stored(const void *code, size_t code_size, const void *sto
         TN_TRY(tn_compile_options_decode(stored_options, stored_options_size, &stored));
         options = stored;
     }
-    tn_source source = {.read = read_program,
+    tn_source source = {.read = tn_read_program,
                         .code = code,
                         .code_size = code_size,
                         .options = options->serialized.data,
                         .options_size = options->serialized.size,
                         .num_replicas = options->num_replicas,
                         .num_partitions = options->num_partitions};
-    tn_status *s = tn_compile_source(&source, out);
+    unsigned checks = 0;
+    tn_status *s = tn_checks_wanted(options, &checks);
+    if (!s) s = tn_compile_source(&source, out);
+    if (!s) (*out)->checks = checks;
     tn_compile_options_free(stored);
     return s;
 }

@@ -18,6 +18,8 @@ typedef struct tn_source {
     bool as_it_is;    /* no verification, and no passes but those that are needed */
 } tn_source;
 
+/* Reads bytecode or text, whichever source->code is. */
+tn_status *tn_read_program(const tn_source *source, tn_arena *a, tn_module **out) TN_MUST_USE;
 tn_status *tn_compile_source(const tn_source *source, tn_executable **out) TN_MUST_USE;
 /* Compiles bytecode with options as they were stored, or with `options` if they are given. */
 tn_status *tn_compile_stored(const void *code, size_t code_size, const void *stored_options,

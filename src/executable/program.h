@@ -82,6 +82,7 @@ struct tn_executable {
     tn_executable *base; /* retained; NULL: none */
     tn_stage stage;
     bool is_stage;
+    unsigned checks; /* TN_CHECK_VALUES and so on, for every run */
 
     const void *code, *options; /* as they came, for serialization */
     size_t code_size, options_size;

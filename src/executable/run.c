@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "executable/checked.h"
 #include "executable/constants.h"
 #include "executable/program.h"
 #include "ops/custom_call.h"
@@ -177,7 +178,7 @@ static tn_status *run_staged(machine *m)
     return s;
 }
 
-tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
+static tn_status *run_compiled(const tn_executable *e, const tn_run *run)
 {
     /* The cache of scratch is the one thing that a run changes. */
     _Atomic(struct tn_scratch_chunk *) *cache = &((tn_executable *)e)->scratch;
@@ -210,4 +211,9 @@ tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
                                                  memory_order_relaxed))
         tn_scratch_release(&scratch);
     return s;
+}
+
+tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
+{
+    return e->checks ? tn_run_checked(e, run, e->checks, run_compiled) : run_compiled(e, run);
 }

@@ -1,8 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
+#include <float.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "kernels/math_complex.h"
+
+/* --- sums in two parts --- */
+
+typedef struct {
+    double high, low;
+} pair;
+
+static pair add(double a, double b)
+{
+    double s = a + b, t = s - a;
+    return (pair){s, (a - (s - t)) + (b - t)};
+}
+
+static pair square(double a)
+{
+    double p = a * a;
+    return (pair){p, fma(a, a, -p)};
+}
+
+/* a b + c d with one rounding's error (Kahan). */
+static double sum_of_products(double a, double b, double c, double d)
+{
+    double w = c * d, e = fma(c, d, -w);
+    return fma(a, b, w) + e;
+}
+
+/* log |x + one + iy| where that is near 1: squares in two parts, since what is left of the sum less
+ * 1 may be as small as their rounding. False: it is too small for that. */
+static bool log_near_one(double x, double one, double y, double *out)
+{
+    pair xx = square(x), yy = square(y);
+    /* (x + 1)^2 - 1 = x^2 + 2x */
+    pair s = one ? add(2 * x, xx.high) : add(xx.high, -1);
+    pair t = fabs(yy.high) > fabs(s.high) ? add(yy.high, s.high) : add(s.high, yy.high);
+    pair low = add(xx.low, yy.low), u = add(t.high, low.high);
+    *out = 0.5 * log1p(u.high + (u.low + (t.low + (s.low + low.low))));
+    return t.high > -0.75;
+}
 
 /* log |a|: from the parts where |a| is near 1, since hypot would have rounded the difference from 1
  * away. */
@@ -14,7 +54,8 @@ static double log_abs(double re, double im)
         x = y;
         y = t;
     }
-    if (x > 0.5 && x < 1.5) return 0.5 * log1p((x - 1) * (x + 1) + y * y);
+    double near;
+    if (x > 0.5 && x < 1.5 && log_near_one(x, 0, y, &near)) return near;
     return log(hypot(x, y));
 }
 
@@ -23,13 +64,11 @@ double _Complex tn_log_c128(double _Complex a)
     return tn_complex_f64(log_abs(creal(a), cimag(a)), atan2(cimag(a), creal(a)));
 }
 
-/* |1 + a|^2 - 1 = x (2 + x) + y^2, which doesn't cancel near 0. */
 double _Complex tn_log1p_c128(double _Complex a)
 {
-    double x = creal(a), y = cimag(a);
-    double re =
-        fabs(x) < 0.5 && fabs(y) < 0.5 ? 0.5 * log1p(x * (2 + x) + y * y) : log_abs(1 + x, y);
-    return tn_complex_f64(re, atan2(y, 1 + x));
+    double x = creal(a), y = cimag(a), size;
+    bool near = x > -2.5 && x < 0.5 && fabs(y) < 1.5 && log_near_one(x, 1, y, &size);
+    return tn_complex_f64(near ? size : log_abs(1 + x, y), atan2(y, 1 + x));
 }
 
 double _Complex tn_exp_c128(double _Complex a)
@@ -44,7 +83,7 @@ double _Complex tn_expm1_c128(double _Complex a)
     if (y == 0) return tn_complex_f64(expm1(x), y);
     double half = sin(y / 2);
     if (!(fabs(x) < 700)) return cexp(a) - 1;
-    return tn_complex_f64(expm1(x) * cos(y) - 2 * half * half, exp(x) * sin(y));
+    return tn_complex_f64(sum_of_products(expm1(x), cos(y), -2 * half, half), exp(x) * sin(y));
 }
 
 /* What C's annex G makes of a quotient that came out as NaN in both parts: finite / inf is 0,
@@ -68,26 +107,40 @@ static double _Complex recover_quotient(double ar, double ai, double br, double 
     return tn_complex_f64(NAN, NAN);
 }
 
-/* Smith's division, scaled by the larger part of the divisor. */
+/* (a conj b) / |b|^2 with both scaled to sizes whose products neither overflow nor vanish. */
 double _Complex tn_div_c128(double _Complex a, double _Complex b)
 {
-    double ar = creal(a), ai = cimag(a), br = creal(b), bi = cimag(b), re, im;
-    if (fabs(br) >= fabs(bi)) {
-        double ratio = bi / br, d = br + bi * ratio;
-        re = (ar + ai * ratio) / d;
-        im = (ai - ar * ratio) / d;
-    } else {
-        double ratio = br / bi, d = br * ratio + bi;
-        re = (ar * ratio + ai) / d;
-        im = (ai * ratio - ar) / d;
+    double ar = creal(a), ai = cimag(a), br = creal(b), bi = cimag(b);
+    double size = fmax(fabs(br), fabs(bi)), top = fmax(fabs(ar), fabs(ai));
+    if (!(size > 0 && size <= DBL_MAX && top > 0 && top <= DBL_MAX)) {
+        double d = br * br + bi * bi, re = (ar * br + ai * bi) / d, im = (ai * br - ar * bi) / d;
+        return isnan(re) && isnan(im) ? recover_quotient(ar, ai, br, bi) : tn_complex_f64(re, im);
     }
-    if (isnan(re) && isnan(im)) return recover_quotient(ar, ai, br, bi);
-    return tn_complex_f64(re, im);
+    int n = -ilogb(size), m = -ilogb(top);
+    br = scalbn(br, n);
+    bi = scalbn(bi, n);
+    ar = scalbn(ar, m);
+    ai = scalbn(ai, m);
+    double d = sum_of_products(br, br, bi, bi);
+    double re = sum_of_products(ar, br, ai, bi) / d, im = sum_of_products(ai, br, -ar, bi) / d;
+    return tn_complex_f64(scalbn(re, n - m), scalbn(im, n - m));
 }
 
 double _Complex tn_sqrt_c128(double _Complex a)
 {
     return csqrt(a);
+}
+
+/* Is a part so small that a function of it may be subnormal half way, where a * 2^600 is not? */
+static bool is_tiny(double _Complex a)
+{
+    double x = fabs(creal(a)), y = fabs(cimag(a));
+    return fmin(x, y) < 0x1p-600 && fmax(x, y) < 0x1p300 && (x > 0 || y > 0);
+}
+
+static double _Complex scaled(double _Complex a, double by)
+{
+    return tn_complex_f64(creal(a) * by, cimag(a) * by);
 }
 
 double _Complex tn_rsqrt_c128(double _Complex a)
@@ -97,30 +150,48 @@ double _Complex tn_rsqrt_c128(double _Complex a)
 
 double _Complex tn_sign_c128(double _Complex a)
 {
+    if (is_tiny(a)) a = scaled(a, 0x1p600);
     double size = tn_abs_c128(a);
     if (size == 0) return a;
     return tn_complex_f64(creal(a) / size, cimag(a) / size);
 }
 
+/* The power's logarithm times the exponent may be thousands, whose last places are many of the
+ * result: f64 is computed in long double. */
 double _Complex tn_pow_c128(double _Complex a, double _Complex b)
 {
     if (b == 0) return 1;
-    if (a == 0) return creal(b) > 0 ? 0 : cpow(a, b);
-    return cpow(a, b);
+    if (a == 0 && creal(b) > 0) return 0;
+    return (double _Complex)cpowl(a, b);
+}
+float _Complex tn_pow_c64(float _Complex a, float _Complex b)
+{
+    if (b == 0) return 1;
+    if (a == 0 && crealf(b) > 0) return 0;
+    return (float _Complex)cpow(a, b);
 }
 
 double _Complex tn_cbrt_c128(double _Complex a)
 {
     if (a == 0) return a;
+    if (is_tiny(a)) return scaled(tn_cbrt_c128(scaled(a, 0x1p600)), 0x1p-200);
     double size = cbrt(tn_abs_c128(a)), angle = carg(a) / 3;
-    return tn_complex_f64(size * cos(angle), size * sin(angle));
+    double im = size * sin(angle);
+    /* An angle too small for its own last places. */
+    if (fabs(angle) < 0x1p-1000 && size < INFINITY) im = cimag(a) / size / size / 3;
+    return tn_complex_f64(size * cos(angle), im);
 }
 
+/* 1 + e^-a, for x >= 0, is (1 - e^-x) + 2 e^-x cos(y/2)^2 - i e^-x sin(y): nothing of it cancels
+ * near the poles. For x < 0 all is multiplied by e^a. */
 double _Complex tn_logistic_c128(double _Complex a)
 {
-    if (creal(a) >= 0) return tn_div_c128(1, 1 + cexp(-a));
-    double _Complex e = cexp(a);
-    return tn_div_c128(e, 1 + e);
+    double x = creal(a), y = cimag(a);
+    if (y == 0) return tn_complex_f64(1 / (1 + exp(-x)), y);
+    double e = exp(-fabs(x)), half = cos(y / 2), sine = sin(y);
+    double re = sum_of_products(2 * e * half, half, -expm1(-fabs(x)), 1);
+    if (x >= 0) return tn_div_c128(1, tn_complex_f64(re, -e * sine));
+    return tn_div_c128(tn_complex_f64(e * cos(y), e * sine), tn_complex_f64(re, e * sine));
 }
 
 /* -i log((b + i a) / sqrt(a^2 + b^2)) */
@@ -165,5 +236,5 @@ THROUGH_C128_1(cbrt) THROUGH_C128_1(cos) THROUGH_C128_1(expm1)
 THROUGH_C128_1(log) THROUGH_C128_1(log1p) THROUGH_C128_1(logistic) THROUGH_C128_1(rsqrt)
 THROUGH_C128_1(sign) THROUGH_C128_1(sin) THROUGH_C128_1(sqrt) THROUGH_C128_1(tan)
 THROUGH_C128_1(tanh)
-THROUGH_C128_2(atan2) THROUGH_C128_2(pow)
+THROUGH_C128_2(atan2)
     // clang-format on

@@ -28,16 +28,19 @@
         R minus = tn_flip_##r(ai * bi);                                                            \
         return tn_complex_##r(ar * br + minus, ar * bi + ai * br);                                 \
     }                                                                                              \
-    /* Lexicographic; NaN parts win. */                                                            \
+    /* Lexicographic, whatever the order of the operands: real parts that are equal, or NaN, leave \
+     * it to each part by itself. */                                                               \
     static inline T tn_max_##s(T a, T b)                                                           \
     {                                                                                              \
         R ar = __real__ a, ai = __imag__ a, br = __real__ b, bi = __imag__ b;                      \
-        return ar > br || ar != ar || (ar == br && (ai > bi || ai != ai)) ? a : b;                 \
+        T parts = tn_complex_##r(tn_max_##r(ar, br), tn_max_##r(ai, bi));                          \
+        return ar > br ? a : ar < br ? b : parts;                                                  \
     }                                                                                              \
     static inline T tn_min_##s(T a, T b)                                                           \
     {                                                                                              \
         R ar = __real__ a, ai = __imag__ a, br = __real__ b, bi = __imag__ b;                      \
-        return ar < br || ar != ar || (ar == br && (ai < bi || ai != ai)) ? a : b;                 \
+        T parts = tn_complex_##r(tn_min_##r(ar, br), tn_min_##r(ai, bi));                          \
+        return ar < br ? a : ar > br ? b : parts;                                                  \
     }                                                                                              \
     T tn_atan2_##s(T a, T b);                                                                      \
     T tn_cbrt_##s(T a);                                                                            \

@@ -220,14 +220,17 @@ static inline double tn_pow_f64(double a, double b)
     return __builtin_pow(a, b);
 }
 
-/* One Newton step on the library's root, which is up to 4 ulp off. */
+/* One Newton step on the library's root, which is up to 4 ulp off; tiny values are scaled first,
+ * for the step's products would vanish. */
 static inline double tn_cbrt_f64(double a)
 {
+    bool tiny = __builtin_fabs(a) < 0x1p-900;
+    a *= tiny ? 0x1p300 : 1;
     double y = __builtin_cbrt(a), square = y * y;
     double low = __builtin_fma(y, y, -square);
     double excess = __builtin_fma(low, y, __builtin_fma(square, y, -a));
     double z = y - excess / (3 * square);
-    return z - z == 0 ? z : y;
+    return (z - z == 0 ? z : y) * (tiny ? 0x1p-100 : 1);
 }
 
 #endif

@@ -36,8 +36,32 @@ tn_status *tn_infer_call(const tn_op *op, tn_arena *a, const tn_type **out)
     return infer_call(op, tn_op_string(op, TN_ATTR_callee), out);
 }
 
+static bool is_word(char c, bool first)
+{
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return letter || (!first && ((c >= '0' && c <= '9') || c == '_' || c == '$'));
+}
+
+/* A namespace and a name, "chlo.erf": words between dots, at least two. */
+static bool is_namespaced(const char *name)
+{
+    uint32_t dots = 0;
+    const char *c = name;
+    if (!is_word(*c, true)) return false;
+    for (; *c; c++) {
+        if (*c == '.' && c[1] && c[1] != '.') dots++;
+        else if (!is_word(*c, false)) return false;
+    }
+    return dots > 0;
+}
+
 tn_status *tn_infer_composite(const tn_op *op, tn_arena *a, const tn_type **out)
 {
+    const char *name = tn_op_string(op, TN_ATTR_name);
+    if (!is_namespaced(name))
+        return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                           "name should be a name in a namespace, as \"space.name\", and is \"%s\"",
+                           name);
     return infer_call(op, tn_op_string(op, TN_ATTR_decomposition), out);
 }
 

@@ -15,8 +15,18 @@ static tn_element_type meaning(const tn_type *t)
     return t->quantization ? t->quantization->expressed : t->element;
 }
 
+static tn_status *check_precision(const tn_op *op)
+{
+    const tn_attr *p = tn_op_attr(op, TN_ATTR_precision_config);
+    if (!p || p->list.n == 0 || p->list.n == 2) return NULL;
+    return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                       "precision_config should have one value for each operand, 2, and has %u",
+                       p->list.n);
+}
+
 tn_status *tn_check_product_types(const tn_op *op)
 {
+    TN_TRY(check_precision(op));
     TN_TRY(tn_check_result_tensor(op, 0));
     const tn_type *x = tn_operand_type(op, 0), *y = tn_operand_type(op, 1),
                   *z = tn_result_type(op, 0);

@@ -114,6 +114,43 @@ static tn_status *verify_attrs(const tn_op *op)
     return NULL;
 }
 
+/* --- quantized types --- */
+
+/* Whole numbers that the storage type holds, in `most` those above 0. */
+static void storage_range(tn_element_type e, int64_t *least, int64_t *most)
+{
+    unsigned bits = tn_element_type_bits(e);
+    bool is_signed = tn_element_type_class(e) == TN_CLASS_SINT;
+    *most = ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
+    *least = is_signed ? -*most - 1 : 0;
+}
+
+/* NULL: all is as the specification wants it. */
+static const char *quantization_fault(const tn_type *t)
+{
+    const tn_quantization *q = t->quantization;
+    if (!tn_is_integer(q->storage) || tn_element_type_bits(q->storage) > 32)
+        return "its storage type should be an integer of at most 32 bits";
+    if (!tn_is_float(q->expressed)) return "its expressed type should be a float";
+    int64_t least, most;
+    storage_range(q->storage, &least, &most);
+    if (q->min < least || q->max > most || q->min >= q->max)
+        return "its storage range should be one of its storage type";
+    for (uint32_t i = 0; i < q->n; i++) {
+        if (!(q->scales[i] > 0) || q->scales[i] - q->scales[i] != 0)
+            return "its scales should be finite and positive";
+        if (q->zero_points[i] < q->min || q->zero_points[i] > q->max)
+            return "its zero points should lie in its storage range";
+    }
+    if (q->axis >= (int64_t)t->rank) return "it has no dimension for its quantization axis";
+    return NULL;
+}
+
+static const char *fault_of(const tn_type *t)
+{
+    return t && t->kind == TN_TYPE_TENSOR && t->quantization ? quantization_fault(t) : NULL;
+}
+
 /* --- ops --- */
 
 static tn_status *verify_count(const tn_op *op, const char *what, int16_t expected, uint32_t got)
@@ -132,6 +169,13 @@ tn_status *tn_op_verify(const tn_op *op, tn_arena *a)
     TN_TRY(verify_attrs(op));
     tn_infer_fn infer = tn_op_behaviours[op->kind].infer;
     if (!infer) return TN_OP_ERROR(UNIMPLEMENTED, op, "%s is not supported", info->text);
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        const char *fault = fault_of(op->results[i].type);
+        char type[TYPE_TEXT];
+        if (fault)
+            return TN_OP_ERROR(INVALID_ARGUMENT, op, "result %u is %s: %s", i,
+                               tn_type_format(op->results[i].type, type, sizeof type), fault);
+    }
     const tn_type **types = TN_NEW_ARRAY(a, const tn_type *, op->n_results);
     TN_TRY(infer(op, a, types));
     for (uint32_t i = 0; i < op->n_results; i++) {
@@ -197,6 +241,12 @@ static tn_status *verify_signature(const tn_function *f)
                             "function @%s: argument %u is %s by its type and %s in its body",
                             f->name, i, tn_type_format(t->parts[i], want, sizeof want),
                             tn_type_format(f->body.args[i].type, got, sizeof got));
+    for (uint32_t i = 0; i < t->n_inputs; i++) {
+        const char *fault = fault_of(t->parts[i]);
+        if (fault)
+            return TN_ERROR(INVALID_ARGUMENT, "function @%s: argument %u is %s: %s", f->name, i,
+                            tn_type_format(t->parts[i], got, sizeof got), fault);
+    }
     const tn_op *ret = f->body.last;
     if (ret->n_operands != t->n_parts - t->n_inputs)
         return TN_OP_ERROR(INVALID_ARGUMENT, ret,
