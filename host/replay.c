@@ -44,7 +44,7 @@ static void note(replay *r, size_t i, const char *signature, const char *text)
     if (r->result->first != SIZE_MAX) return;
     r->result->first = i;
     snprintf(r->result->signature, sizeof r->result->signature, "%s", signature);
-    snprintf(r->result->what, sizeof r->result->what, "call #%zu: %s", i, text);
+    snprintf(r->result->what, sizeof r->result->what, "call #%zu: %.360s", i, text);
 }
 
 /* Compares what a call gave with what was recorded; takes `s`. True: it worked. */
