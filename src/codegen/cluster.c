@@ -12,6 +12,7 @@
 #define RECENT_FOR_CONSUMERS  24
 #define RECENT_FOR_NEIGHBOURS 8
 #define RECENT_GROUPS         4
+#define SLICED_AT_MOST        8
 
 const tn_value *tn_cluster_source(const tn_value *v)
 {
@@ -43,13 +44,20 @@ static bool is_fusable(const tn_op *op)
 static bool is_mappable(const tn_op *op)
 {
     tn_access_map map;
-    if (op->kind != TN_OP_broadcast_in_dim && op->kind != TN_OP_iota) return false;
+    if (op->kind != TN_OP_broadcast_in_dim && op->kind != TN_OP_iota && op->kind != TN_OP_slice)
+        return false;
     const tn_type *t = op->results[0].type;
     /* A scalar may be wanted as one by a kernel. */
     if (!t->rank || !tn_type_is_static(t) || tn_type_elements(t) <= 0) return false;
     if (op->kind == TN_OP_iota ? !tn_map_has_ramp(t->element)
                                : !tn_type_is_static(op->operands[0]->type))
         return false;
+    if (op->kind == TN_OP_slice) {
+        const tn_type *from = tn_operand_type(op, 0);
+        /* A small piece doesn't keep all of a large array alive. */
+        if (tn_type_bytes(from) > SLICED_AT_MOST * tn_type_bytes(t)) return false;
+        return tn_map_make(op, &map) && (!map.n_dims || map.step[map.n_dims - 1] <= 1);
+    }
     return tn_map_make(op, &map);
 }
 

@@ -4,8 +4,8 @@
  * A region becomes a list of clusters in an order that dependences allow. A cluster is a tile
  * program, or one op that is none. An elementwise op joins a cluster of as many elements that was
  * worked on just before and that comes after, or holds, all that the op wants; reshapes don't
- * matter, for elements keep their order. Broadcasts and iotas are read through a map; where only
- * tile programs want one it has no memory of its own. */
+ * matter, for elements keep their order. Broadcasts, slices and iotas are read through a map; where
+ * only tile programs want one it has no memory of its own. */
 #ifndef TN_CODEGEN_CLUSTER_H
 #define TN_CODEGEN_CLUSTER_H
 
@@ -45,7 +45,7 @@ void tn_cluster_region(tn_cluster_context *c, const tn_region *r, const tn_clust
 enum {
     TN_VALUE_FUSABLE = 1, /* of an elementwise op that a tile program may hold */
     TN_VALUE_WANTED = 2,  /* somebody wants it in memory */
-    TN_VALUE_MAPPED = 4   /* of a broadcast or iota that tile programs read through a map */
+    TN_VALUE_MAPPED = 4   /* of a broadcast, slice or iota that tile programs read through a map */
 };
 
 /* The value of which `v` has the elements in their order: looks through reshapes. */

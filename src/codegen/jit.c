@@ -247,6 +247,18 @@ void tn_jit_run(const tn_jit_code *c, const tn_jit_port *ports, uint32_t n_ports
     int64_t whole = n / c->lanes * c->lanes, rest = n - whole;
     if (whole) c->entry(memory, whole);
     if (!rest) return;
+    /* The last group may overlap the one before, if that hasn't written over what it reads. */
+    bool overlaps = whole > 0;
+    for (uint32_t i = 0; i < n_ports && overlaps; i++)
+        for (uint32_t k = 0; k < n_ports && ports[i].is_output; k++)
+            if (ports[k].is_input && memory[k] == memory[i]) overlaps = false;
+    if (overlaps) {
+        void *last[TN_JIT_PORTS];
+        for (uint32_t i = 0; i < n_ports; i++)
+            last[i] = (char *)memory[i] + (n - c->lanes) * ports[i].bytes;
+        c->entry(last, c->lanes);
+        return;
+    }
     _Alignas(64) char buffers[TN_JIT_PORTS][64];
     void *some[TN_JIT_PORTS];
     for (uint32_t i = 0; i < n_ports; i++) {

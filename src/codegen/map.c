@@ -35,6 +35,21 @@ static bool map_broadcast(const tn_op *op, tn_access_map *out)
     return true;
 }
 
+static bool map_slice(const tn_op *op, tn_access_map *out)
+{
+    const tn_type *from = tn_operand_type(op, 0), *to = tn_result_type(op, 0);
+    uint32_t n;
+    const int64_t *start = tn_op_ints(op, TN_ATTR_start_indices, &n);
+    const int64_t *stride = tn_op_ints(op, TN_ATTR_strides, &n);
+    int64_t each = tn_type_elements(from);
+    for (uint32_t d = 0; d < to->rank; d++) {
+        each /= from->dims[d];
+        out->base += start[d] * each;
+        if (!add_dim(out, to->dims[d], stride[d] * each)) return false;
+    }
+    return true;
+}
+
 static bool map_iota(const tn_op *op, tn_access_map *out)
 {
     const tn_type *t = tn_result_type(op, 0);
@@ -47,7 +62,10 @@ static bool map_iota(const tn_op *op, tn_access_map *out)
 bool tn_map_make(const tn_op *op, tn_access_map *out)
 {
     *out = (tn_access_map){0};
-    if (!(op->kind == TN_OP_iota ? map_iota(op, out) : map_broadcast(op, out))) return false;
+    bool fits = op->kind == TN_OP_iota    ? map_iota(op, out)
+                : op->kind == TN_OP_slice ? map_slice(op, out)
+                                          : map_broadcast(op, out);
+    if (!fits) return false;
     /* Nothing but repetition is element 0 everywhere. */
     if (out->n_dims == 1 && out->step[0] == 0) out->n_dims = 0;
     return true;

@@ -85,7 +85,7 @@ PASS_TEST(elements_of_any_width_are_laid_out)
         for (int i = 0; i < 37; i++) assert_memory_equal(to + i * widths[w], element, widths[w]);
         for (unsigned i = 0; i < sizeof row; i++) row[i] = (char)(i + 1);
         /* A column: element i of 3 repeated 7 times, and a row of 3 repeated 7 times. */
-        tn_access_map column = {2, {3, 7}, {1, 0}}, period = {2, {7, 3}, {0, 1}};
+        tn_access_map column = {2, 0, {3, 7}, {1, 0}}, period = {2, 0, {7, 3}, {0, 1}};
         tn_map_load(&column, widths[w], row, 5, 16, to);
         for (int i = 0; i < 16; i++)
             assert_memory_equal(to + i * widths[w], row + (i + 5) / 7 * widths[w], widths[w]);

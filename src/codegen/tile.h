@@ -23,10 +23,11 @@ struct tn_thread_pool;
 
 /* From the linear index of the space to an element of an operand: the index is taken apart by
  * `size`, outermost dimension first, and the parts weighed by `step` (in elements). Neighbours that
- * could be one dimension are one. */
+ * could be one dimension are one. Loads leave `base` to their caller. */
 #define TN_MAP_DIMS 8
 typedef struct {
     uint32_t n_dims; /* 0: always element 0 */
+    int64_t base;    /* added to each: where a slice begins */
     int64_t size[TN_MAP_DIMS], step[TN_MAP_DIMS];
 } tn_access_map;
 
@@ -84,8 +85,8 @@ void tn_tile_run_part(const tn_tile_program *p, void *const *memory, int64_t beg
 /* May output `out` be the memory of input `in`? */
 bool tn_tile_may_overwrite(const tn_tile_program *p, uint32_t in, uint32_t out);
 
-/* Makes the map of a broadcast_in_dim or iota op; false when it has more dimensions than a map
- * holds, or none. An iota is read from the memory whose element k is k. */
+/* Makes the map of a broadcast_in_dim, slice or iota op; false when it has more dimensions than a
+ * map holds, or none. An iota is read from the memory whose element k is k. */
 bool tn_map_make(const tn_op *op, tn_access_map *out);
 /* Whether that memory can be done without for elements of this type. */
 bool tn_map_has_ramp(tn_element_type e);

@@ -91,6 +91,7 @@ static site add_load(builder *b, const tn_value *v)
     if (!ramp) {
         source = add_input(b, tn_cluster_source(v->op->operands[0]), false);
         touch(b, &source);
+        source.offset = (uint64_t)map->base * bytes;
         if (!map->n_dims) return add_fill(b, source, bytes);
     }
     micro *m = &b->ops[b->n_ops];
@@ -174,7 +175,8 @@ static uint32_t place_registers(builder *b)
 static tn_tile_place place_of(const builder *b, const site *s, uint32_t register_bytes)
 {
     switch (s->kind) {
-    case AT_INPUT: return (tn_tile_place){0, TN_TILE_FIRST_PORT + s->index, s->step, s->row_step};
+    case AT_INPUT:
+        return (tn_tile_place){s->offset, TN_TILE_FIRST_PORT + s->index, s->step, s->row_step};
     case AT_OUTPUT: return (tn_tile_place){0, TN_TILE_FIRST_PORT + b->n_inputs + s->index, s->step};
     case IN_REGISTER:
         return (tn_tile_place){(uint64_t)b->regs[s->index].place * register_bytes, TN_TILE_REGISTER,

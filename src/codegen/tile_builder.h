@@ -10,7 +10,7 @@ typedef enum { AT_INPUT, AT_OUTPUT, IN_REGISTER, AT_ADDRESS } site_kind;
 typedef struct {
     site_kind kind;
     uint32_t index;  /* of the port or the virtual register */
-    uint64_t offset; /* AT_ADDRESS */
+    uint64_t offset; /* AT_ADDRESS, AT_INPUT */
     uint32_t step;
     int64_t row_step; /* AT_INPUT */
 } site;

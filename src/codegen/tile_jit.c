@@ -74,9 +74,10 @@ static tn_jv value_at(run *r, site s, tn_element_type e)
             r->is_worth_it = true;
             unsigned bytes = (unsigned)tn_element_type_bytes(e);
             s = load->in[0];
-            splat = map->step[1] == 0;
+            splat = map->step[map->n_dims - 1] == 0;
             s.step = splat ? 0 : bytes;
-            s.row_step = (map->step[0] - (splat ? 0 : map->size[1])) * (int64_t)bytes;
+            if (map->n_dims == 2)
+                s.row_step = (map->step[0] - (splat ? 0 : map->size[1])) * (int64_t)bytes;
             break;
         }
         /* A fill is the same element everywhere. */
@@ -209,21 +210,21 @@ static void move_loads_first(builder *b)
 
 enum { ROW_AT_LEAST = 128 };
 
-/* Loads of an array of rows in which an element stands for a row or for a column, when all have
- * rows of one length. `loads` keeps them while the program changes. */
+/* Loads from memory that lies as the space does, or has its rows: an element for each row, for each
+ * column, or for each of both. `loads` keeps them while the program changes. */
 static void find_row_loads(builder *b, micro *loads, run *r)
 {
     memset(r->load_of_reg, 0, sizeof r->load_of_reg);
     r->row = 0;
     for (uint32_t i = 0; i < b->n_ops; i++) {
         const tn_tile_op *op = &b->ops[i].op;
-        if (op->kernel.run || op->ramp || op->map->n_dims != 2) continue;
+        if (op->kernel.run || op->ramp) continue;
         const tn_access_map *m = op->map;
-        bool plain = m->step[1] == 0 || m->step[1] == 1;
-        bool even = m->size[1] % 16 == 0 || m->size[1] >= 4 * ROW_AT_LEAST;
-        if (!plain || !even || m->size[1] < ROW_AT_LEAST || (r->row && r->row != m->size[1]))
-            continue;
-        r->row = m->size[1];
+        bool whole = m->n_dims == 1 && m->step[0] == 1; /* a piece of memory */
+        bool rows = m->n_dims == 2 && (m->step[1] == 0 || m->step[1] == 1) &&
+                    m->size[1] >= ROW_AT_LEAST && (!r->row || r->row == m->size[1]);
+        if (!whole && !rows) continue;
+        if (rows) r->row = m->size[1];
         loads[i] = b->ops[i];
         r->load_of_reg[b->ops[i].out.index] = &loads[i];
     }

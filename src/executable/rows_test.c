@@ -62,6 +62,24 @@ static const char crossed[] =
     "(tensor<RxT>, tensor<T>) -> tensor<T>\n"
     "return %d, %t : tensor<RxRxT>, tensor<T>\n}\n";
 
+/* Slices are read where they are: whole rows, parts of rows, every second row, one element. */
+static const char sliced[] =
+    "func.func @main(%x: tensor<40x300xT>) -> (tensor<39x300xT>, tensor<36x297xT>, "
+    "tensor<20x300xT>) {\n"
+    "%a = stablehlo.slice %x [0:39, 0:300] : (tensor<40x300xT>) -> tensor<39x300xT>\n"
+    "%b = stablehlo.slice %x [1:40, 0:300] : (tensor<40x300xT>) -> tensor<39x300xT>\n"
+    "%c = stablehlo.subtract %a, %b : tensor<39x300xT>\n"
+    "%d = stablehlo.slice %x [2:38, 1:298] : (tensor<40x300xT>) -> tensor<36x297xT>\n"
+    "%e = stablehlo.slice %x [4:40, 3:300] : (tensor<40x300xT>) -> tensor<36x297xT>\n"
+    "%f = stablehlo.multiply %d, %e : tensor<36x297xT>\n"
+    "%g = stablehlo.slice %x [0:40:2, 0:300] : (tensor<40x300xT>) -> tensor<20x300xT>\n"
+    "%h = stablehlo.slice %x [1:40:2, 0:300] : (tensor<40x300xT>) -> tensor<20x300xT>\n"
+    "%i = stablehlo.maximum %g, %h : tensor<20x300xT>\n"
+    "%j = stablehlo.slice %x [7:8, 9:10] : (tensor<40x300xT>) -> tensor<1x1xT>\n"
+    "%k = stablehlo.broadcast_in_dim %j, dims = [0, 1] : (tensor<1x1xT>) -> tensor<36x297xT>\n"
+    "%l = stablehlo.add %f, %k : tensor<36x297xT>\n"
+    "return %c, %l, %i : tensor<39x300xT>, tensor<36x297xT>, tensor<20x300xT>\n}\n";
+
 enum { ELEMENTS = 300000, VALUES = 3 };
 
 static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
@@ -138,6 +156,7 @@ static void rows_give_what_their_ops_give(void **unused)
             check(layer_norm, sizes[i][0], sizes[i][1], types[t]);
             check(crossed, sizes[i][0], sizes[i][1], types[t]);
         }
+    for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) check(sliced, 1, 1, types[t]);
     assert_true(n_rows_steps >= 40);
 }
 
