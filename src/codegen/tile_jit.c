@@ -61,8 +61,9 @@ static tn_jv value_at(run *r, site s, tn_element_type e)
     bool splat = s.kind == AT_ADDRESS;
     switch (s.kind) {
     case AT_INPUT:
-        known = &r->of_input[s.index];
         splat = !b->inputs[s.index].is_linear;
+        /* Slices of one element share a port. */
+        if (!splat) known = &r->of_input[s.index];
         break;
     case AT_OUTPUT: known = &r->of_output[s.index]; break;
     case IN_REGISTER:
