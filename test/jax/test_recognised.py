@@ -81,3 +81,13 @@ jax.jit(lambda x: jax.lax.top_k(x, 3))(jnp.arange(100.))
     assert run.returncode == 0, run.stderr[-1000:]
     text = run.stdout + run.stderr
     assert '"tenon.threefry2x32"' in text and '"tenon.sort_head"' in text
+
+
+@pytest.mark.parametrize("shape, window, strides, padding", [((2, 9, 7, 16), (1, 3, 3, 1), (1, 2, 2, 1), "SAME"),
+                                                             ((3, 8, 8), (1, 3, 1), (1, 1, 1), "SAME"),
+                                                             ((1, 12, 300), (1, 2, 1), (1, 2, 1), "VALID")])
+def test_gradients_of_pooling(shape, window, strides, padding):
+    # Few different values, so that some windows have several largest ones.
+    x = np.random.RandomState(0).randint(0, 4, shape).astype(np.float32)
+    pool = lambda v: jax.lax.reduce_window(v, -jnp.inf, jax.lax.max, window, strides, padding)
+    same(jax.grad(lambda v: (pool(v) * jnp.arange(pool(v).size).reshape(pool(v).shape)).sum()), x)
