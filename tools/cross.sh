@@ -28,6 +28,7 @@ cat > "$dir/aarch64.ini" <<END
 c = [$compiler]
 ar = 'aarch64-linux-gnu-ar'
 strip = 'aarch64-linux-gnu-strip'
+pkgconfig = 'pkg-config'
 pkg-config = 'pkg-config'
 exe_wrapper = [$(printf "'%s', " "${run[@]}")]
 [properties]
