@@ -121,7 +121,7 @@ def test_replay():
 def test_words():
     _, out, _ = tenon("--help")
     commands = re.findall(r"^  (\w+) ", out, re.M)
-    check("help lists the commands", {"bench", "check", "diff", "info", "ops", "replay", "run", "text"} == set(commands), out)
+    check("help lists the commands", {"bench", "check", "diff", "info", "ops", "replay", "run", "text"} <= set(commands), out)
     for command in commands:
         code, out, err = tenon(command, "--help")
         check(f"{command} --help", code == 0 and f"tenon {command}" in out, out + err)
