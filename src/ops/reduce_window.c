@@ -296,6 +296,29 @@ static int64_t running_dim(const job *j, const tn_type *t, tn_scan_kind *kind)
     return dim;
 }
 
+/* Padding is initial values, which a running total leaves out: is the initial value the same when
+ * it is combined with itself? */
+static tn_status *padding_counts(const job *j, bool *out)
+{
+    const tn_combiner *c = &j->combiner;
+    tn_scratch *s = j->ctx->scratch;
+    void **acc = tn_scratch_alloc(s, 2 * j->n * sizeof *acc);
+    void *room = tn_scratch_alloc(s, tn_combiner_scratch(c));
+    for (uint32_t i = 0; acc && room && i < j->n; i++) {
+        acc[i] = tn_scratch_alloc(s, 16);
+        acc[j->n + i] = tn_scratch_alloc(s, 16);
+        if (!acc[i] || !acc[j->n + i]) room = NULL;
+        else tn_combiner_load(c, i, 1, j->inits[i].data, acc[i]);
+    }
+    if (!acc || !room) return TN_OP_ERROR(RESOURCE_EXHAUSTED, j->op, "out of memory");
+    const void *const *in = (const void *const *)acc;
+    TN_TRY(tn_combiner_run(c, 1, in, in, acc + j->n, room));
+    *out = false;
+    for (uint32_t i = 0; i < j->n; i++)
+        *out |= memcmp(acc[i], acc[j->n + i], c->parts[i].acc_width) != 0;
+    return NULL;
+}
+
 static tn_status *run_totals(const job *j, const tn_tensor *operands, uint32_t dim,
                              tn_scan_kind kind)
 {
@@ -397,9 +420,13 @@ tn_status *tn_eval_reduce_window(const tn_op *op, const tn_eval_context *ctx,
             return TN_OP_ERROR(INVALID_ARGUMENT, op, "windows on %s don't give %s",
                                TN_TYPE_IN_MESSAGE(t), TN_TYPE_IN_MESSAGE(results[0].type));
     }
-    tn_scan_kind kind;
+    tn_scan_kind kind = TN_SCAN_PREFIX;
     int64_t dim = running_dim(&j, t, &kind);
-    if (dim >= 0 && t->dims[dim] >= LARGE) return run_totals(&j, operands, (uint32_t)dim, kind);
+    if (dim >= 0 && t->dims[dim] >= LARGE) {
+        bool counts = true;
+        TN_TRY(padding_counts(&j, &counts));
+        if (!counts) return run_totals(&j, operands, (uint32_t)dim, kind);
+    }
     TN_TRY(pad_operands(&j, operands));
     if (window_elements(&j) >= LARGE && is_exact(&j)) return fold_by_dimension(&j);
     return fold_windows(&j);
