@@ -47,8 +47,8 @@ static bool is_mappable(const tn_op *op)
     if (op->kind != TN_OP_broadcast_in_dim && op->kind != TN_OP_iota && op->kind != TN_OP_slice)
         return false;
     const tn_type *t = op->results[0].type;
-    /* A scalar may be wanted as one by a kernel. */
-    if (!t->rank || !tn_type_is_static(t) || tn_type_elements(t) <= 0) return false;
+    /* One element may be wanted as a scalar by a kernel. */
+    if (!t->rank || !tn_type_is_static(t) || tn_type_elements(t) <= 1) return false;
     if (op->kind == TN_OP_iota ? !tn_map_has_ramp(t->element)
                                : !tn_type_is_static(op->operands[0]->type))
         return false;
