@@ -18,6 +18,7 @@ static const char *classes_text(unsigned classes)
     case INTEGER: return "integers";
     case FLOAT: return "floats";
     case FLOAT | COMPLEX: return "floats or complex numbers";
+    case INTEGER | FLOAT: return "integers or floats";
     case INTEGER | FLOAT | COMPLEX: return "integers, floats or complex numbers";
     default: return "booleans, integers, floats or complex numbers";
     }
