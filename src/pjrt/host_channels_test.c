@@ -101,8 +101,8 @@ static tn_status *run(PJRT_LoadedExecutable *e, host *h, bool serve_sends, int32
     PJRT_Buffer *out = NULL, **outs[] = {&out}, *const * in[] = {NULL};
     PJRT_Event *done[1];
     ARGS(LoadedExecutable_Execute, args, .executable = e, .options = &options,
-         .argument_lists = (PJRT_Buffer *const *const *)in, .num_devices = 1,
-         .output_lists = outs, .device_complete_events = done);
+         .argument_lists = (PJRT_Buffer *const *const *)in, .num_devices = 1, .output_lists = outs,
+         .device_complete_events = done);
     PJRT_Error *refused = tn_pjrt_api()->PJRT_LoadedExecutable_Execute(&args);
     if (refused) return tn_pjrt_status(refused);
     ARGS(Event_Await, await, .event = done[0]);

@@ -46,7 +46,7 @@ struct tn_device {
     tn_device_info info;
     bool synchronous;
     bool concurrent; /* launches may overlap */
-    bool mapped; /* the host can address its memory */
+    bool mapped;     /* the host can address its memory */
     tn_memory memories[TN_MEMORY_KINDS];
     tn_memory *memory_list[TN_MEMORY_KINDS];
     tn_queue *launches; /* runs, in order */
