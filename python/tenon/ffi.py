@@ -7,7 +7,7 @@ handlers name and that Tenon answers to, and passes what it gets to jaxlib's own
 
 import ctypes
 
-_TYPED_EXTENSION, _CALL_EXTENSION = 5, 0  # PJRT_Extension_Type_FFI, _Gpu_Custom_Call
+_TYPED_EXTENSION, _CALL_EXTENSION = 5, 0x7E0  # PJRT_Extension_Type_FFI; TN_PJRT_CUSTOM_CALL_TYPE, of our own
 _STAGES = ("instantiate", "prepare", "initialize", "execute")
 
 

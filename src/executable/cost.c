@@ -4,13 +4,12 @@
 #include "executable/program.h"
 
 /* Rough rates of one core, enough to tell microseconds from milliseconds. */
-#define STEP_NS          20.0
-#define EVALUATOR_NS     100.0  /* finding its way */
-#define BODY_NS          1000.0 /* setting up the lanes of a reduction or a scatter */
-#define BYTES_PER_NS     8.0
-#define FLOPS_PER_NS     2.0
-#define UNKNOWN_TRIPS    (-1)
-#define TRIPS_OF_SCALARS 200.0 /* of loops in machine code of which it isn't known */
+#define STEP_NS       20.0
+#define EVALUATOR_NS  100.0  /* finding its way */
+#define BODY_NS       1000.0 /* setting up the lanes of a reduction or a scatter */
+#define BYTES_PER_NS  8.0
+#define FLOPS_PER_NS  2.0
+#define UNKNOWN_TRIPS (-1)
 
 static double bytes_of(const tn_op *op)
 {
@@ -115,9 +114,9 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
                          (r->steps[j].tile ? r->steps[j].tile->n_ops : 1);
             ns += n * r->row_ns * (double)r->n;
         } else if (item->kind == TN_ITEM_NATIVE) {
-            double trips = (double)tn_trip_count(item->op);
-            if (trips < 0) trips = TRIPS_OF_SCALARS;
-            ns += n * trips * item->native->iteration_ns;
+            int64_t trips = tn_trip_count(item->op);
+            known = known && trips >= 0;
+            ns += n * (double)trips * item->native->iteration_ns;
         } else if (item->kind == TN_ITEM_MOVES) {
             for (uint32_t j = 0; j < item->n; j++)
                 bytes += 2 * (double)p->roots[p->moves[item->first + j].to].bytes;

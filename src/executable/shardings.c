@@ -18,9 +18,16 @@ typedef struct {
     const tn_attr *ids; /* INTS, or NULL: in order */
 } mesh;
 
+/* What a node's item is, or NULL: a program may bring anything. */
+static const tn_attr *item(const tn_attr *a, uint32_t i, tn_attr_kind kind)
+{
+    const tn_attr *x = a && a->kind == TN_ATTR_KIND_LIST && i < a->list.n ? a->list.items[i] : NULL;
+    return x && x->kind == kind ? x : NULL;
+}
+
 static const tn_attr *find_mesh(const tn_module *m, const tn_attr *named)
 {
-    if (named->kind != TN_ATTR_KIND_STRING) return named;
+    if (!named || named->kind != TN_ATTR_KIND_STRING) return named;
     for (uint32_t i = 0; i < m->n_symbols; i++)
         if (m->symbols[i]->kind == TN_OP_sdy_mesh &&
             !strcmp(tn_op_string(m->symbols[i], TN_ATTR_sym_name), named->string.data))
@@ -30,27 +37,27 @@ static const tn_attr *find_mesh(const tn_module *m, const tn_attr *named)
 
 static bool read_mesh(const tn_attr *a, mesh *out)
 {
-    if (!a || a->kind != TN_ATTR_KIND_LIST || !a->list.n) return false;
-    const tn_attr *axes = a->list.items[0];
-    const tn_attr *ids = a->list.n > 1 ? a->list.items[1] : NULL;
-    if (axes->kind != TN_ATTR_KIND_LIST || axes->list.n > AXES_AT_MOST) return false;
+    const tn_attr *axes = item(a, 0, TN_ATTR_KIND_LIST), *ids = item(a, 1, TN_ATTR_KIND_INTS);
+    if (!axes || axes->list.n > AXES_AT_MOST) return false;
     *out = (mesh){.n = axes->list.n, .devices = 1};
-    if (ids && ids->kind == TN_ATTR_KIND_INTS && ids->ints.n) out->ids = ids;
+    if (ids && ids->ints.n) out->ids = ids;
     for (uint32_t i = out->n; i-- > 0;) {
-        const tn_attr *x = axes->list.items[i];
-        int64_t size = x->list.items[1]->integer;
-        if (size < 1 || size > DEVICES_AT_MOST / out->devices) return false;
-        out->axes[i] = (axis){x->list.items[0]->string.data, size, out->devices, false};
-        out->devices *= size;
+        const tn_attr *x = item(axes, i, TN_ATTR_KIND_LIST);
+        const tn_attr *name = item(x, 0, TN_ATTR_KIND_STRING);
+        const tn_attr *size = item(x, 1, TN_ATTR_KIND_INT);
+        if (!name || !size || size->integer < 1 || size->integer > DEVICES_AT_MOST / out->devices)
+            return false;
+        out->axes[i] = (axis){name->string.data, size->integer, out->devices, false};
+        out->devices *= size->integer;
     }
     return !out->ids || out->ids->ints.n == out->devices;
 }
 
 static axis *find_axis(mesh *m, const tn_attr *ref)
 {
-    for (uint32_t i = 0; i < m->n; i++)
-        if (ref->list.n == 1 && !strcmp(m->axes[i].name, ref->list.items[0]->string.data))
-            return &m->axes[i];
+    const tn_attr *name = ref->list.n == 1 ? item(ref, 0, TN_ATTR_KIND_STRING) : NULL;
+    for (uint32_t i = 0; name && i < m->n; i++)
+        if (!strcmp(m->axes[i].name, name->string.data)) return &m->axes[i];
     return NULL;
 }
 
@@ -72,15 +79,18 @@ const tn_op_sharding *tn_tiling_of(const tn_module *m, const tn_attr *sharding, 
         strcmp(sharding->list.tag, "sdy.sharding") || sharding->list.n < 2 ||
         !read_mesh(find_mesh(m, sharding->list.items[0]), &grid))
         return NULL;
-    const tn_attr *dims = sharding->list.items[1];
+    const tn_attr *dims = item(sharding, 1, TN_ATTR_KIND_LIST);
+    if (!dims) return NULL;
     uint32_t rank = dims->list.n, n = 0;
     int64_t *tiles = TN_NEW_ARRAY(a, int64_t, rank + 1), shared = grid.devices;
     axis *order[AXES_AT_MOST];
     for (uint32_t d = 0; d < rank; d++) {
-        const tn_attr *axes = dims->list.items[d]->list.items[0];
+        const tn_attr *axes = item(item(dims, d, TN_ATTR_KIND_LIST), 0, TN_ATTR_KIND_LIST);
+        if (!axes) return NULL;
         tiles[d] = 1;
         for (uint32_t k = 0; k < axes->list.n; k++) {
-            axis *x = find_axis(&grid, axes->list.items[k]);
+            const tn_attr *ref = item(axes, k, TN_ATTR_KIND_LIST);
+            axis *x = ref ? find_axis(&grid, ref) : NULL;
             if (!x || x->used) return NULL;
             x->used = true;
             tiles[d] *= x->size;

@@ -27,10 +27,25 @@ static bool shards(const tn_attr *a)
     return false;
 }
 
+static bool is_list(const tn_attr *a, uint32_t least)
+{
+    return a && a->kind == TN_ATTR_KIND_LIST && a->list.n >= least;
+}
+
+/* Down to the axes: a program may bring anything. */
 static bool is_sharding(const tn_attr *a)
 {
-    return a && a->kind == TN_ATTR_KIND_LIST && a->list.tag &&
-           !strcmp(a->list.tag, "sdy.sharding") && a->list.n >= 2;
+    if (!is_list(a, 2) || !a->list.tag || strcmp(a->list.tag, "sdy.sharding")) return false;
+    const tn_attr *dims = a->list.items[1];
+    if (!a->list.items[0] || !is_list(dims, 0)) return false;
+    for (uint32_t i = 0; i < dims->list.n; i++) {
+        const tn_attr *axes =
+            is_list(dims->list.items[i], 1) ? dims->list.items[i]->list.items[0] : NULL;
+        if (!is_list(axes, 0)) return false;
+        for (uint32_t k = 0; k < axes->list.n; k++)
+            if (!is_list(axes->list.items[k], 1)) return false;
+    }
+    return true;
 }
 
 /* Do two Shardy shardings divide dimensions alike? */

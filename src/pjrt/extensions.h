@@ -12,6 +12,10 @@ extern const PJRT_FFI_Extension tn_pjrt_ffi_extension;
 extern const PJRT_MemoryDescriptions_Extension tn_pjrt_memory_descriptions_extension;
 extern const PJRT_Profiler_Extension tn_pjrt_profiler_extension;
 
+/* The register function of PJRT_Gpu_Custom_Call_Extension under a type of our own: clients take who
+ * offers type 0 for a GPU's plugin (pypjrt then asks for a share of the GPU's memory). */
+#define TN_PJRT_CUSTOM_CALL_TYPE ((PJRT_Extension_Type)0x7e0)
+
 /* What the client option stablehlo_version says; NULL: nothing. */
 void tn_pjrt_claim_stablehlo(const char *version);
 /* What the client option profiler_api_size says. */

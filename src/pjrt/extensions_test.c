@@ -25,7 +25,7 @@ static void the_chain_is_whole(void **state)
         size_t size;
     } want[] = {{PJRT_Extension_Type_Layouts, 80},
                 {PJRT_Extension_Type_Shardings, 40},
-                {PJRT_Extension_Type_Gpu_Custom_Call, 32},
+                {TN_PJRT_CUSTOM_CALL_TYPE, 32},
                 {PJRT_Extension_Type_FFI, 48},
                 {PJRT_Extension_Type_MemoryDescriptions, 40},
                 {PJRT_Extension_Type_Profiler, 40}};

@@ -45,7 +45,8 @@ const PJRT_FFI_Extension tn_pjrt_ffi_extension = {
     .register_handler = entry_PJRT_FFI_Register_Handler,
 };
 
-/* ---- The older extension: handlers of all stages, and functions of the untyped interface ---- */
+/* ---- An extension of our own: handlers of all stages, and functions of the untyped interface ----
+ */
 
 static PJRT_Error *Gpu_Register_Custom_Call(PJRT_Gpu_Register_Custom_Call_Args *args)
 {
@@ -68,7 +69,7 @@ TN_PJRT_ENTRY_IN(PJRT_Gpu_Register_Custom_Call, Gpu_Register_Custom_Call, handle
 
 const PJRT_Gpu_Custom_Call_Extension tn_pjrt_custom_call_extension = {
     .base = {.struct_size = PJRT_Gpu_Custom_Call_Extension_STRUCT_SIZE,
-             .type = PJRT_Extension_Type_Gpu_Custom_Call,
+             .type = TN_PJRT_CUSTOM_CALL_TYPE,
              .next = TN_PJRT_EXTENSION(ffi)},
     .custom_call = entry_PJRT_Gpu_Register_Custom_Call,
 };
