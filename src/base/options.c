@@ -50,11 +50,13 @@ void tn_options_read(const char *(*get)(const char *variable), tn_options *out)
 static tn_options process_options;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Copies: a later setenv may free what getenv returned. */
+/* Copies, kept for the process: a later setenv may free what getenv returned. */
 static const char *copy_of_environment(const char *variable)
 {
+    static char *copies[sizeof rows / sizeof rows[0]];
+    static size_t n;
     const char *text = getenv(variable);
-    return text ? strdup(text) : NULL;
+    return text ? copies[n++] = strdup(text) : NULL;
 }
 
 static void read_environment(void)

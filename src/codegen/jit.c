@@ -230,7 +230,9 @@ const tn_jit_code *tn_jit_end(tn_jit_piece *p, bool single)
     if (k->code) return k->code;
     tn_jit_code *c = TN_NEW(j->arena, tn_jit_code);
     c->lanes = single ? 1 : (j->avx512 ? 64 : 32) / (p->wide ? 8 : 4);
-    while (j->size % 64) tn_x86_byte(&(tn_x86){.j = j}, 0xcc);
+    /* Something stands before each: sanitizers look there for the type of what is called. */
+    do tn_x86_byte(&(tn_x86){.j = j}, 0xcc);
+    while (j->size % 64);
     c->entry = (tn_jit_fn *)j->size;
     tn_writer w;
     tn_writer_begin(&w, p, c->lanes);

@@ -32,7 +32,8 @@ static tn_x86_operand place_of_port(tn_writer *w, uint32_t port)
 void tn_jit_flow_begin(tn_jit_flow *f, tn_jit *j)
 {
     *f = (tn_jit_flow){.jit = j, .x = {.j = j, .avx512 = j->avx512}};
-    while (j->size % 64) tn_x86_byte(&f->x, 0xcc);
+    do tn_x86_byte(&f->x, 0xcc); /* as in tn_jit_end */
+    while (j->size % 64);
     f->start = j->size;
     /* push rbp; mov rbp, rsp; push rbx; sub rsp, frame; and rsp, -64 */
     tn_x86_bytes(&f->x, "\x55\x48\x89\xe5\x53\x48\x81\xec", 8);

