@@ -11,28 +11,7 @@
 #include <time.h>
 
 #include "reader/reader.h"
-
-typedef struct {
-    char *data;
-    size_t size;
-} blob;
-
-static blob load(const char *folder, const char *name)
-{
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    blob b = {NULL, 0};
-    FILE *f = fopen(path, "rb");
-    if (!f) return b;
-    fseek(f, 0, SEEK_END);
-    long n = ftell(f);
-    rewind(f);
-    b.data = malloc((size_t)n + 1);
-    b.size = fread(b.data, 1, (size_t)n, f);
-    b.data[b.size] = 0;
-    fclose(f);
-    return b;
-}
+#include "blob.h"
 
 /* --- the index: one JSON object a line, of which three members are wanted --- */
 

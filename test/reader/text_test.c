@@ -9,29 +9,7 @@
 #include <string.h>
 
 #include "reader/reader.h"
-
-typedef struct {
-    const char *data;
-    size_t size;
-} blob;
-
-static blob load(const char *folder, const char *name)
-{
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    blob b = {NULL, 0};
-    FILE *f = fopen(path, "rb");
-    if (!f) return b;
-    fseek(f, 0, SEEK_END);
-    long n = ftell(f);
-    rewind(f);
-    char *data = malloc((size_t)n + 1);
-    b.size = fread(data, 1, (size_t)n, f);
-    data[b.size] = 0;
-    b.data = data;
-    fclose(f);
-    return b;
-}
+#include "blob.h"
 
 typedef struct {
     blob in;
@@ -131,7 +109,7 @@ static void walk(const char *area, blob zip)
     char name[512] = "";
     blob text = {0};
     for (size_t at = 0; at + HEADER < zip.size && le(zip.data + at, 4) == 0x04034B50;) {
-        const char *p = zip.data + at, *entry = p + HEADER;
+        char *p = zip.data + at, *entry = p + HEADER;
         size_t size = le(p + 18, 4), n_name = le(p + 26, 2), n_extra = le(p + 28, 2);
         blob content = {entry + n_name + n_extra, size};
         if (ends_with(entry, n_name, "/module.mlir")) {
@@ -160,7 +138,7 @@ int main(int argc, char **argv)
         if (!zip.data) continue;
         any = true;
         walk(areas[i], zip);
-        free((void *)(uintptr_t)zip.data);
+        free(zip.data);
     }
     if (!any) {
         printf("skipped: no cases in %s\n", folder);
