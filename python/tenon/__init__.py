@@ -129,23 +129,17 @@ def _refuse_parents(compile):
     return compile_unless_forked
 
 
-def _add_cpu(config, listed):
-    """JAX puts the arguments of host callbacks, and of from_dlpack, on a device of the backend "cpu": without one
-    they fail, so JAX_PLATFORMS=tenon means tenon,cpu. What comes first in the list stays the default."""
-    if "cpu" not in listed and listed[0] in _NAMES:
-        config.update("jax_platforms", ",".join([*listed, "cpu"]))
-
-
 def initialize():
     """Registers the platforms; JAX calls it once, before it makes its first client."""
     import jax
-    from jax._src import config, xla_bridge
+    from jax._src import config, distributed, xla_bridge
 
-    from tenon import ffi
+    from tenon import backends, ffi
 
     # Old versions of jaxlib otherwise take only plugins made for their own version of the C API.
     os.environ.setdefault("ENABLE_PJRT_COMPATIBILITY", "1")
     os.register_at_fork(after_in_child=_start_over_in_child)
+    getattr(xla_bridge, "_nonexperimental_plugins", set()).add("tenon")  # or JAX warns each time
     platforms = config.jax_platforms.value
     for name in platforms.split(",") if platforms else ["tenon"]:
         if name in _NAMES:
@@ -153,5 +147,6 @@ def initialize():
             _loaded.append(xla_bridge.register_plugin(name, library_path=path, options=_Options(name),
                                                       priority=_PRIORITY))
             ffi.connect(path, name)
-    if platforms:
-        _add_cpu(jax.config, platforms.split(","))
+    backends.defer_cpu(_NAMES)
+    if distributed.global_state.client is not None and platforms and platforms.split(",")[0] in _NAMES:
+        backends.list_cpu(platforms)

@@ -60,6 +60,41 @@ def test_alone():
     """, JAX_PLATFORMS=PLATFORM)
 
 
+@pytest.mark.parametrize("platforms", [PLATFORM, f"{PLATFORM},cpu"] + [None] * (PLATFORM == "tenon"))
+def test_the_cpu_client_is_made_for_who_asks(platforms):
+    python("""
+        import os
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        import jax, numpy as np
+        from jax._src import xla_bridge
+        from jax.extend.backend import clear_backends
+        def made():
+            return list(xla_bridge.backends())
+        def threads():
+            return len(os.listdir("/proc/self/task"))
+        for again in (False, True):
+            ours = jax.devices()
+            assert len(made()) == 1 and jax.default_backend() == "cpu" and "cpu" in xla_bridge.backends()
+            assert int(jax.jit(lambda x: (x @ x).sum())(np.ones((8, 8), np.int32))) == 512
+            assert len(made()) == 1 and (again or threads() <= 13), (made(), threads())
+            f = lambda v: jax.pure_callback(lambda a: np.asarray(a) * 2, jax.ShapeDtypeStruct((), np.float32), v)
+            assert float(jax.jit(f)(np.float32(21))) == 42
+            x = np.arange(3.0, dtype=np.float32)
+            assert np.array_equal(jax.dlpack.from_dlpack(x), x)
+            theirs = jax.devices("cpu")
+            assert len(made()) == 2 and made()[1] == "cpu", made()
+            assert theirs == jax.local_devices(backend="cpu") and theirs[0].client is not ours[0].client
+            assert jax.devices() == ours
+            clear_backends()
+            jax.clear_caches()
+    """, JAX_PLATFORMS=platforms, JAX_NUM_CPU_DEVICES=None, OPENBLAS_NUM_THREADS="1")
+
+
+def test_a_backend_that_is_not_there_is_named():
+    run = python("import jax; jax.devices('nix')", rc=1)
+    assert "Unknown backend" in run.stderr and "nix" in run.stderr
+
+
 def test_number_of_devices():
     for env, code, want in [(None, "", 1), ("3", "", 3), (None, "jax.config.update('jax_num_cpu_devices', 5)", 5)]:
         python(f"""
