@@ -8,6 +8,7 @@
 #   make check-full     the whole conformance suite on the cpu and the sim plugin
 #   make cases DIR=...  StableHLO cases with known answers, through the C API (PLUGIN=... takes another plugin)
 #   make jax-suite JAXDIR=... SAMPLE=...   JAX's own tests (FILES="lax_test fft_test": whole files)
+#   make jax-files JAXDIR=... FILES="lax_test ..."   whole files of them beside jaxlib's CPU, counted (DEVICES=8)
 #   make matrix         the wheel, the demo and smoke tests with several versions of JAX
 #   make ecosystem      Flax, Optax and others beside jaxlib's CPU
 #   make bench          every benchmark beside the CPU of jaxlib; docs/bench is made from it
@@ -33,7 +34,7 @@ SOURCES = $(shell git ls-files '*.c' '*.h')
 export BUILD PYTHON
 MAKEFLAGS += --no-print-directory
 
-.PHONY: bench build venv demo test check-full cases fuzz-values jax-suite matrix ecosystem wheel sanitize tsan cross check-includes format-check format clean
+.PHONY: bench build venv demo test check-full cases fuzz-values jax-suite jax-files matrix ecosystem wheel sanitize tsan cross check-includes format-check format clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -68,6 +69,9 @@ fuzz-values: build
 
 jax-suite: build venv
 	@$(PY) tools/jax_suite.py $(JAXDIR) $(SAMPLE) $(if $(FILES),--files $(FILES)) $(if $(LISTS),--groups $(LISTS))
+
+jax-files: build venv
+	@$(PY) tools/jax_files.py $(JAXDIR) $(FILES) $(if $(DEVICES),--devices $(DEVICES))
 
 matrix: wheel
 	@$(PYTHON) tools/matrix.py $(BUILD) $(VERSIONS)

@@ -14,6 +14,7 @@
 static bool fits(const tn_option_override *o, tn_override_kind kind)
 {
     if (o->kind == kind) return true;
+    if (o->kind == TN_OVERRIDE_INT && kind == TN_OVERRIDE_DOUBLE) return true;
     if (o->kind != TN_OVERRIDE_STRING) return false;
     /* As text, as if it came from a command line. */
     char *end;
@@ -30,20 +31,27 @@ static bool fits(const tn_option_override *o, tn_override_kind kind)
 
 static tn_status *check_override(const tn_option_override *o)
 {
+    static const char *const kinds[] = {
+        [TN_OVERRIDE_STRING] = "string",
+        [TN_OVERRIDE_BOOL] = "bool",
+        [TN_OVERRIDE_INT] = "int",
+        [TN_OVERRIDE_DOUBLE] = "double",
+    };
     static const struct {
         const char *name;
         tn_override_kind kind;
-        const char *kind_name;
     } known[] = {
-#define OVERRIDE(name, kind) {#name, TN_OVERRIDE_##kind, #kind},
+#define OVERRIDE(name, kind) {#name, TN_OVERRIDE_##kind},
 #include "pjrt/overrides.def"
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(o->name, known[i].name)) continue;
         if (fits(o, known[i].kind)) return NULL;
-        return TN_ERROR(INVALID_ARGUMENT, "compile option '%s': '%s' is no value of kind %s",
-                        o->name, o->kind == TN_OVERRIDE_STRING ? o->string : "(not a string)",
-                        known[i].kind_name);
+        if (o->kind != TN_OVERRIDE_STRING)
+            return TN_ERROR(INVALID_ARGUMENT, "compile option '%s': expected a %s value, got %s",
+                            o->name, kinds[known[i].kind], kinds[o->kind]);
+        return TN_ERROR(INVALID_ARGUMENT, "compile option '%s': '%s' is not a valid %s value.",
+                        o->name, o->string, kinds[known[i].kind]);
     }
     return TN_ERROR(INVALID_ARGUMENT, "No such compile option: '%s'", o->name);
 }

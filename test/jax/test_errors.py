@@ -30,6 +30,20 @@ def test_unknown_compiler_option_is_named():
     still_works()
 
 
+@pytest.mark.parametrize("value, kind", [("invalid", "'invalid' is not a valid bool value"), (3, "expected a bool value, got int")])
+def test_value_of_compiler_option_of_another_kind(value, kind):
+    lowered = jax.jit(lambda v: v + 1).lower(put(values("float32", (4,))))
+    with pytest.raises(Error, match=f"'xla_embed_ir_in_executable': {kind}"):
+        lowered.compile({"xla_embed_ir_in_executable": value})
+
+
+def test_options_of_every_kind_that_xla_has():
+    x = values("float32", (4,))
+    options = {"xla_dump_max_hlo_modules": 200, "xla_gpu_auto_spmd_partitioning_memory_budget_ratio": 0.5,
+               "xla_gpu_autotune_gemm_rtol": 1, "xla_cpu_max_isa": "AVX2", "xla_cpu_enable_fast_math": "true"}
+    np.testing.assert_array_equal(jax.jit(lambda v: v + 1, compiler_options=options)(put(x)), x + 1)
+
+
 def test_memory_that_cannot_be_had():
     # 2 ** 47 bytes are more than a process can address.
     with pytest.raises(Error, match="RESOURCE_EXHAUSTED"):
