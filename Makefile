@@ -15,8 +15,7 @@
 #   make wheel          dist/tenon_pjrt-*.whl with the library inside
 #   make fuzz-values    random programs, compiled beside interpreted, until one differs (SEED=..., SECONDS=3600)
 #   make sanitize tsan  the C tests under ASan + UBSan, and under TSan
-#   make cross          builds for aarch64 in build-aarch64; unit tests and StableHLO cases under qemu-user (tests that
-#                       start themselves once more for each instruction set want binfmt_misc, and fail without it)
+#   make cross          builds for aarch64 in build-aarch64; unit tests and StableHLO cases under qemu-user
 #   make check-includes format-check format
 BUILD ?= build
 PYTHON ?= python3

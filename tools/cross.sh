@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# cross.sh DIR - builds for aarch64 with Debian's cross compiler in DIR, and runs the unit tests (kernels among them)
-# and, where ../shared/stablehlo is there, the StableHLO cases under qemu-user.
+# cross.sh DIR - builds for aarch64 with Debian's cross compiler in DIR, looks whether its kernels are vectors,
+# and runs the unit tests (kernels among them) and, where ../shared/stablehlo is there, the StableHLO cases under qemu-user.
 #
 # cmocka for arm64 is unpacked into DIR/root: the system's list of architectures stays as it is.
 set -euo pipefail
@@ -42,6 +42,7 @@ endian = 'little'
 END
 [ -e "$dir/build.ninja" ] || tools/quiet.sh meson setup "$dir" --cross-file "$dir/aarch64.ini"
 ninja -C "$dir" --quiet
+python3 tools/check_kernels.py "$dir"
 meson test -C "$dir" --no-rebuild --suite unit --timeout-multiplier 10 --print-errorlogs
 if [ -d "$cases" ]; then
     "${run[@]}" "$dir/host/tenon-cases" "$dir/libtenon_pjrt.so" "$cases" | tail -1

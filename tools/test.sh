@@ -46,6 +46,11 @@ skip()
 checks()
 {
     step checks includes exit 60 "$PYTHON" tools/check_includes.py
+    if [ -d "$BUILD/src/kernels" ]; then
+        step checks kernels exit 600 "$PYTHON" tools/check_kernels.py "$BUILD"
+    else
+        skip checks kernels "no $BUILD/src/kernels"
+    fi
     if tools/setup.sh packages format; then
         step checks format exit 120 make format-check
     else

@@ -2,8 +2,7 @@
 /* Random chains of elementwise ops of all types and sizes: as machine code, for each instruction
  * set that there is, they give what the kernels give one by one, bit for bit (but for the bits of
  * NaN). TN_TEST_SEED runs one of them. */
-#include <unistd.h>
-
+#include "base/isa_test.h"
 #include "executable/program_test.h"
 
 static uint64_t state;
@@ -247,13 +246,13 @@ static void chains_give_what_kernels_give(void **unused)
     print_message("%u of %llu programs have machine code\n", with_code, (unsigned long long)n);
 }
 
-int main(int argc, char **argv)
+static int run(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(chains_give_what_kernels_give)};
-    int failed = cmocka_run_group_tests_name("executable-chains", tests, NULL, NULL);
-    if (failed || getenv("TN_ISA")) return failed;
-    /* Options are read once in a process. */
-    setenv("TN_ISA", "avx2", 1);
-    execv("/proc/self/exe", argv);
-    return 0;
+    return cmocka_run_group_tests_name("executable-chains", tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return run_for_each_isa(run);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops over scalars: what their machine code gives is what the interpreter gives, bit for bit, for
  * each instruction set that there is; and they are machine code where that is expected. */
-#include <unistd.h>
-
+#include "base/isa_test.h"
 #include "executable/program_test.h"
 #include "reader/reader.h"
 
@@ -342,13 +341,13 @@ static void loops_give_what_the_interpreter_gives(void **unused)
     for (uint32_t i = 0; i < sizeof programs / sizeof *programs; i++) check(&programs[i]);
 }
 
-int main(int argc, char **argv)
+static int run(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(loops_give_what_the_interpreter_gives)};
-    int failed = cmocka_run_group_tests_name("executable-loops", tests, NULL, NULL);
-    if (failed || getenv("TN_ISA")) return failed;
-    /* Options are read once in a process. */
-    setenv("TN_ISA", "avx2", 1);
-    execv("/proc/self/exe", argv);
-    return 0;
+    return cmocka_run_group_tests_name("executable-loops", tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return run_for_each_isa(run);
 }

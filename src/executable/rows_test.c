@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions of rows and the elementwise ops around them: what they give together is what each
  * gives alone, bit for bit, for each instruction set that there is. */
-#include <unistd.h>
-
+#include "base/isa_test.h"
 #include "executable/program_test.h"
 #include "reader/reader.h"
 
@@ -160,13 +159,13 @@ static void rows_give_what_their_ops_give(void **unused)
     assert_true(n_rows_steps >= 40);
 }
 
-int main(int argc, char **argv)
+static int run(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_give_what_their_ops_give)};
-    int failed = cmocka_run_group_tests_name("executable-rows", tests, NULL, NULL);
-    if (failed || getenv("TN_ISA")) return failed;
-    /* Options are read once in a process. */
-    setenv("TN_ISA", "avx2", 1);
-    execv("/proc/self/exe", argv);
-    return 0;
+    return cmocka_run_group_tests_name("executable-rows", tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return run_for_each_isa(run);
 }

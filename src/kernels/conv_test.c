@@ -7,12 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/cpu_features.h"
+#include "base/isa_test.h"
 #include "kernels/conv.h"
 
 static uint64_t seed = 1;
@@ -348,7 +346,7 @@ static void absurd_sizes_do_not_fit(void **state)
     assert_false(tn_conv_supports(TN_BF16));
 }
 
-int main(int argc, char **argv)
+static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_shape_order_and_type),
@@ -358,26 +356,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(empty_sizes),
         cmocka_unit_test(absurd_sizes_do_not_fit),
     };
-    if (argc == 1) { /* what is known of the CPU is kept for a process, so each set needs its own */
-        static char *const sets[] = {"baseline", "avx2", "avx512"};
-        for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
-            tn_isa isa;
-            if (!tn_isa_from_name(sets[i], &isa) || !tn_cpu_has(isa)) continue;
-            pid_t child = fork();
-            if (!child) {
-                setenv("TN_ISA", sets[i], 1);
-                execl("/proc/self/exe", argv[0], sets[i], (char *)NULL);
-                _exit(127);
-            }
-            int status = 1;
-            waitpid(child, &status, 0);
-            if (status) return fprintf(stderr, "failed with TN_ISA=%s\n", sets[i]), 1;
-        }
-        return 0;
-    }
     tn_status *s = tn_thread_pool_create(3, &pool);
     if (s) return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     tn_thread_pool_destroy(pool);
     return failed;
+}
+
+int main(void)
+{
+    return run_for_each_isa(run);
 }

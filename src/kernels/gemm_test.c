@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every path of tn_gemm against a plain loop in a wider type, on random shapes, strides and types;
- * the program runs itself once for each instruction set of the machine. */
+ * once for each instruction set of the machine. */
 #include <complex.h>
 #include <math.h>
 #include <setjmp.h>
@@ -9,12 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/cpu_features.h"
+#include "base/isa_test.h"
 #include "kernels/gemm.h"
 #include "kernels/half.h"
 
@@ -455,7 +453,7 @@ static void half_floats_round_trip(void **state)
     assert_int_equal(tn_bf16_of_f32(3.4e38f), 0x7f80);
 }
 
-int main(int argc, char **argv)
+static int run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_floats_round_trip),
@@ -467,26 +465,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(sums_are_made_in_the_documented_order),
         cmocka_unit_test(infinities_stay_in_their_element),
     };
-    if (argc == 1) { /* what is known of the CPU is kept for a process, so each set needs its own */
-        static char *const sets[] = {"baseline", "avx2", "avx512"};
-        for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
-            tn_isa isa;
-            if (!tn_isa_from_name(sets[i], &isa) || !tn_cpu_has(isa)) continue;
-            pid_t child = fork();
-            if (!child) {
-                setenv("TN_ISA", sets[i], 1);
-                execl("/proc/self/exe", argv[0], sets[i], (char *)NULL);
-                _exit(127);
-            }
-            int status = 1;
-            waitpid(child, &status, 0);
-            if (status) return fprintf(stderr, "failed with TN_ISA=%s\n", sets[i]), 1;
-        }
-        return 0;
-    }
     tn_status *s = tn_thread_pool_create(3, &pool);
     if (s) return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     tn_thread_pool_destroy(pool);
     return failed;
+}
+
+int main(void)
+{
+    return run_for_each_isa(run);
 }
