@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/gemm_amx.h"
 #include "kernels/gemm_plan.h"
 #include "kernels/work_parts.h"
 
@@ -57,6 +58,18 @@ static int parts_needed(const tn_gemm *g, const tn_gemm_plan *p, const tn_thread
     return one ? 1 : tn_thread_pool_size(pool);
 }
 
+/* What one thread needs, or all together where parts of one product go to all threads. */
+static size_t part_size(const tn_gemm *g, const tn_gemm_plan *p, const tn_thread_pool *pool)
+{
+    size_t size = part_bytes(p), n = (size_t)parts_needed(g, p, pool);
+    if (!p->amx) return size;
+    size_t amx = batch_is_parallel(g)
+                     ? tn_gemm_amx_workspace(p, 1)
+                     : (tn_gemm_amx_workspace(p, tn_thread_pool_size(pool)) + n - 1) / n;
+    amx = (amx + 63) / 64 * 64;
+    return amx > size ? amx : size;
+}
+
 static bool is_empty(const tn_gemm *g)
 {
     return g->m <= 0 || g->n <= 0 || batch_count(g) <= 0;
@@ -66,7 +79,7 @@ size_t tn_gemm_workspace(const tn_gemm *g, const tn_thread_pool *pool)
 {
     if (is_empty(g)) return 0;
     tn_gemm_plan p = tn_gemm_plan_make(g);
-    return part_bytes(&p) * (size_t)parts_needed(g, &p, pool);
+    return part_size(g, &p, pool) * (size_t)parts_needed(g, &p, pool);
 }
 
 typedef struct {
@@ -138,6 +151,8 @@ static void some_columns(void *ctx, int64_t begin, int64_t end)
 static void one_product(const job *j, tn_thread_pool *pool)
 {
     const tn_gemm_plan *p = j->p;
+    if (p->amx && j->parts->memory && tn_gemm_amx_run(p, j->a, j->b, j->c, pool, j->parts->memory))
+        return;
     if (p->path == TN_GEMM_ZERO) {
         zero(p, j->c);
     } else if (p->path == TN_GEMM_PLAIN) {
@@ -198,7 +213,7 @@ void tn_gemm_run(const tn_gemm *g, const void *a, const void *b, void *c, tn_thr
     if (is_empty(g)) return;
     tn_gemm_plan p = tn_gemm_plan_make(g);
     tn_work_parts parts;
-    tn_work_parts_init(&parts, workspace, part_bytes(&p), parts_needed(g, &p, pool));
+    tn_work_parts_init(&parts, workspace, part_size(g, &p, pool), parts_needed(g, &p, pool));
     job all = {.g = g, .p = &p, .a = a, .b = b, .c = c, .parts = &parts};
     int64_t count = batch_count(g);
     if (batch_is_parallel(g)) {

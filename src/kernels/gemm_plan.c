@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/gemm_plan.h"
 
+#include "kernels/gemm_amx.h"
+
 #define SWAP(x, y)                                                                                 \
     do {                                                                                           \
         __typeof__(x) swap_ = x;                                                                   \
@@ -103,6 +105,8 @@ tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
      * column. */
     bool now = p.c_col == p.c_size, before = p.c_row == p.c_size;
     if (!(now && (!before || p.m == 1))) exchange(&p);
+    p.amx = tn_gemm_amx_kind(&p, p.exchanged ? g->b_type : g->a_type,
+                             p.exchanged ? g->a_type : g->b_type);
     p.path = direct_fits(&p) ? TN_GEMM_DIRECT : TN_GEMM_PACKED;
     p.pairs = p.path == TN_GEMM_PACKED && pairs_fit(g);
     if (p.pairs) {

@@ -15,6 +15,17 @@ typedef enum {
     TN_GEMM_PACKED, /* gemm_blocks.h */
 } tn_gemm_path;
 
+/* What is multiplied in matrix registers, see gemm_amx.h: signed or unsigned bytes of A and B. */
+typedef enum {
+    TN_AMX_NONE,
+    TN_AMX_BF16,
+    TN_AMX_SS,
+    TN_AMX_SU,
+    TN_AMX_US,
+    TN_AMX_UU,
+    TN_AMX_KIND_COUNT
+} tn_amx_kind;
+
 /* One product of the batch, A and B possibly exchanged (then C is seen transposed). Strides in
  * bytes. */
 typedef struct {
@@ -29,7 +40,8 @@ typedef struct {
     tn_gemm_load *load_a, *load_b;
     tn_gemm_store *store_c;
     bool exchanged;
-    bool pairs; /* PACKED, and operands fit kind P16 */
+    bool pairs;      /* PACKED, and operands fit kind P16 */
+    tn_amx_kind amx; /* tried before the path */
 } tn_gemm_plan;
 
 tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g);

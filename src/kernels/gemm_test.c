@@ -14,6 +14,7 @@
 
 #include "base/isa_test.h"
 #include "kernels/gemm.h"
+#include "kernels/gemm_amx.h"
 #include "kernels/half.h"
 
 static uint64_t seed = 1;
@@ -299,7 +300,7 @@ static void shapes_of_each_path(void **state)
         {1, 300, 500},  {300, 1, 500},   {1, 1, 5000},   {5, 70, 600},   {70, 5, 600},
         {8, 9, 33},     {20, 90, 900},   {3, 33, 1000},  {28, 65, 70},   {200, 230, 240},
         {57, 61, 1300}, {13, 2100, 20},  {2100, 13, 20}, {200, 31, 200}, {31, 310, 300},
-        {300, 310, 3},  {200, 200, 200},
+        {300, 310, 3},  {200, 200, 200}, {16, 16, 64},   {33, 47, 2500}, {530, 290, 45},
     };
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (int t = 0; t < N_TRIPLES; t++)
@@ -421,6 +422,116 @@ static void infinities_stay_in_their_element(void **state)
     free(space);
 }
 
+/* --- bf16 in matrix registers --- */
+
+enum { AMX_M = 40, AMX_N = 50, AMX_K = 150 };
+typedef struct {
+    uint16_t a[AMX_M * AMX_K], b[AMX_K * AMX_N];
+    float c[AMX_M * AMX_N];
+} bf16_product;
+
+static void multiply_bf16(bf16_product *x)
+{
+    tn_gemm g = {.a_type = TN_BF16,
+                 .b_type = TN_BF16,
+                 .c_type = TN_F32,
+                 .m = AMX_M,
+                 .n = AMX_N,
+                 .k = AMX_K,
+                 .a_row = AMX_K,
+                 .a_col = 1,
+                 .b_row = AMX_N,
+                 .b_col = 1,
+                 .c_row = AMX_N,
+                 .c_col = 1};
+    void *space = aligned_alloc(64, (tn_gemm_workspace(&g, pool) + 63) / 64 * 64);
+    tn_gemm_run(&g, x->a, x->b, x->c, pool, space);
+    free(space);
+}
+
+/* Even and odd elements of 32 apart, then their sum added: gemm.h. */
+static float bf16_sum_of_tiles(const bf16_product *x, int i, int j)
+{
+    float sum = 0;
+    for (int t = 0; t < AMX_K; t += 32) {
+        float half[2] = {0, 0};
+        for (int q = t; q < t + 32 && q < AMX_K; q++)
+            half[q % 2] = fmaf(tn_f32_of_bf16(x->a[i * AMX_K + q]),
+                               tn_f32_of_bf16(x->b[q * AMX_N + j]), half[q % 2]);
+        sum += half[0] + half[1];
+    }
+    return sum;
+}
+
+static float bf16_sum_in_order(const bf16_product *x, int i, int j)
+{
+    float sum = 0;
+    for (int q = 0; q < AMX_K; q++)
+        sum = fmaf(tn_f32_of_bf16(x->a[i * AMX_K + q]), tn_f32_of_bf16(x->b[q * AMX_N + j]), sum);
+    return sum;
+}
+
+static void assert_sums(const bf16_product *x, float (*sum)(const bf16_product *, int, int))
+{
+    for (int i = 0; i < AMX_M; i++)
+        for (int j = 0; j < AMX_N; j++) {
+            float want = sum(x, i, j), got = x->c[i * AMX_N + j];
+            if (want == want) assert_memory_equal(&want, &got, 4);
+            else assert_true(got != got);
+        }
+}
+
+/* Numbers of both signs, some 0, with (biased) exponents low and a little more; small sums of them
+ * come out as few bits. */
+static void fill_bf16(uint16_t *x, int n, int low, int range)
+{
+    for (int i = 0; i < n; i++) {
+        uint32_t r = random_bits();
+        int exponent = low + (int)(r >> 8) % range;
+        x[i] = (uint16_t)(r % 16 == 0 ? r >> 4 & 0x8000
+                                      : (r & 1) << 15 | (unsigned)exponent << 7 | (r >> 1 & 0x7f));
+    }
+}
+
+static void bf16_products_keep_what_is_subnormal(void **state)
+{
+    if (!tn_amx_usable()) {
+        fprintf(stderr, "no matrix registers here (AMX): bf16 products in them are not tested\n");
+        skip();
+    }
+    static bf16_product x;
+    for (int i = 0; i < 40; i++) {
+        int a = 1 + (int)random_below(141), range = 1 + (int)random_below(12);
+        /* The last exponents with which nothing can be flushed, then the first where it could. */
+        for (int less = 0; less < 2; less++) {
+            fill_bf16(x.a, AMX_M * AMX_K, a, range);
+            fill_bf16(x.b, AMX_K * AMX_N, 142 - a - less, range);
+            x.a[7] = (uint16_t)(a << 7 | 1), x.b[AMX_N + 3] = (uint16_t)((142 - a - less) << 7 | 1);
+            multiply_bf16(&x);
+            assert_sums(&x, less ? bf16_sum_in_order : bf16_sum_of_tiles);
+        }
+    }
+    /* Sums that cancel down to the last bit of a product, which is subnormal. */
+    fill_bf16(x.a, AMX_M * AMX_K, 60, 1);
+    fill_bf16(x.b, AMX_K * AMX_N, 67, 1);
+    multiply_bf16(&x);
+    assert_sums(&x, bf16_sum_in_order);
+    /* A single subnormal operand, an infinity, a NaN, and numbers so large that order matters. */
+    static const uint16_t odd[] = {0x0001, 0x807f, 0x7f80, 0xff80, 0x7fc1, 0x7f7f};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        for (int side = 0; side < 2; side++) {
+            fill_bf16(x.a, AMX_M * AMX_K, 120, 8);
+            fill_bf16(x.b, AMX_K * AMX_N, 120, 8);
+            (side ? x.a : x.b)[random_below(AMX_M * AMX_K)] = odd[i];
+            multiply_bf16(&x);
+            assert_sums(&x, bf16_sum_in_order);
+        }
+    memset(x.a, 0, sizeof x.a);
+    x.b[5] = 0x7f80; /* 0 times infinity */
+    multiply_bf16(&x);
+    assert_sums(&x, bf16_sum_in_order);
+}
+
 static void unknown_types_are_not_supported(void **state)
 {
     assert_true(tn_gemm_supports(TN_F16, TN_BF16, TN_F32));
@@ -464,6 +575,7 @@ static int run(void)
         cmocka_unit_test(batches_are_independent),
         cmocka_unit_test(sums_are_made_in_the_documented_order),
         cmocka_unit_test(infinities_stay_in_their_element),
+        cmocka_unit_test(bf16_products_keep_what_is_subnormal),
     };
     tn_status *s = tn_thread_pool_create(3, &pool);
     if (s) return 1;

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled for CPUs with AMX; called only where tn_amx_usable. */
+#include <immintrin.h>
+#include <string.h>
+
+#include "kernels/gemm_amx.h"
+
+void tn_amx_begin(void)
+{
+    static const struct {
+        uint8_t palette, start_row, reserved[14];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } config __attribute__((aligned(64))) = {
+        .palette = 1,
+        .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+        .rows = {16, 16, 16, 16, 16, 16, 16, 16},
+    };
+    _tile_loadconfig(&config);
+}
+
+void tn_amx_end(void)
+{
+    _tile_release();
+}
+
+/* --- packing --- */
+
+static __m512i transposed_half(__m512i x, __m512i y, bool high)
+{
+    return high ? _mm512_unpackhi_epi64(x, y) : _mm512_unpacklo_epi64(x, y);
+}
+
+/* 16 x 16 elements of 4 bytes, in place. */
+static void transpose_tile(char *tile)
+{
+    __m512i r[16], s[16];
+    for (int i = 0; i < 16; i++) r[i] = _mm512_load_si512(tile + 64 * i);
+    for (int i = 0; i < 16; i += 2) {
+        s[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+        s[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int h = 0; h < 4; h++)
+            r[i + h] = transposed_half(s[i + h / 2], s[i + 2 + h / 2], h & 1);
+    /* r[4 g + h], lane l: column 4 l + h of rows 4 g ... 4 g + 3 */
+    for (int h = 0; h < 4; h++) {
+        __m512i x = _mm512_shuffle_i32x4(r[h], r[4 + h], 0x88),
+                y = _mm512_shuffle_i32x4(r[h], r[4 + h], 0xdd);
+        __m512i z = _mm512_shuffle_i32x4(r[8 + h], r[12 + h], 0x88),
+                w = _mm512_shuffle_i32x4(r[8 + h], r[12 + h], 0xdd);
+        s[h] = _mm512_shuffle_i32x4(x, z, 0x88);
+        s[4 + h] = _mm512_shuffle_i32x4(y, w, 0x88);
+        s[8 + h] = _mm512_shuffle_i32x4(x, z, 0xdd);
+        s[12 + h] = _mm512_shuffle_i32x4(y, w, 0xdd);
+    }
+    for (int i = 0; i < 16; i++) _mm512_store_si512(tile + 64 * i, s[i]);
+}
+
+typedef struct {
+    __m512i low, high;
+} ranges;
+
+static inline void see(ranges *r, __m512i x)
+{
+    __m512i size = _mm512_and_si512(x, _mm512_set1_epi16(0x7fff));
+    r->low = _mm512_min_epu16(r->low, _mm512_sub_epi16(size, _mm512_set1_epi16(1)));
+    r->high = _mm512_max_epu16(r->high, size);
+}
+
+/* Rows contiguous along k: a tile's row is one load. */
+static void pack_rows(const tn_amx_operand *o, const char *src, int64_t lanes, char *dst, ranges *r)
+{
+    int64_t bytes = o->k * o->e, whole = bytes / 64;
+    __mmask64 rest = ((uint64_t)1 << bytes % 64) - 1;
+    for (int64_t i = 0; i < TN_AMX_LANES; i++, dst += 64) {
+        const char *from = src + i * o->lane;
+        __m512i x = _mm512_setzero_si512();
+        if (i >= lanes) {
+            for (int64_t s = 0; s < whole + (rest != 0); s++)
+                _mm512_store_si512(dst + s * TN_AMX_TILE, x);
+            continue;
+        }
+        for (int64_t s = 0; s < whole; s++) {
+            x = _mm512_loadu_si512(from + 64 * s);
+            see(r, x);
+            _mm512_store_si512(dst + s * TN_AMX_TILE, x);
+        }
+        if (rest) {
+            x = _mm512_maskz_loadu_epi8(rest, from + 64 * whole);
+            see(r, x);
+            _mm512_store_si512(dst + whole * TN_AMX_TILE, x);
+        }
+    }
+}
+
+static inline __m128i load_bytes(const char *src, __mmask16 mask)
+{
+    return _mm_maskz_loadu_epi8(mask, src);
+}
+
+/* Four lines of up to 16 bytes become 16 groups of four. */
+static inline __m512i interleave_bytes(const __m128i x[4])
+{
+    __m128i a = _mm_unpacklo_epi8(x[0], x[1]), b = _mm_unpackhi_epi8(x[0], x[1]);
+    __m128i c = _mm_unpacklo_epi8(x[2], x[3]), d = _mm_unpackhi_epi8(x[2], x[3]);
+    __m512i y = _mm512_castsi128_si512(_mm_unpacklo_epi16(a, c));
+    y = _mm512_inserti32x4(y, _mm_unpackhi_epi16(a, c), 1);
+    y = _mm512_inserti32x4(y, _mm_unpacklo_epi16(b, d), 2);
+    return _mm512_inserti32x4(y, _mm_unpackhi_epi16(b, d), 3);
+}
+
+/* Two lines of up to 16 elements of 2 bytes become 16 pairs. */
+static inline __m512i interleave_pairs(__m256i x, __m256i y)
+{
+    __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
+                                     23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    return _mm512_permutexvar_epi16(order, _mm512_inserti64x4(_mm512_castsi256_si512(x), y, 1));
+}
+
+/* Lanes next to each other: 4 / e steps along k are woven together. */
+static void pack_lines(const tn_amx_operand *o, const char *src, int64_t lanes, char *dst,
+                       ranges *r)
+{
+    __mmask16 mask = (__mmask16)((1u << lanes) - 1);
+    int64_t per_row = 4 / o->e, rows = (o->k + per_row - 1) / per_row, step = o->along_k;
+    int64_t all = (rows + 15) / 16 * 16;
+    for (int64_t q = 0; q < rows; q++, dst += 64, src += per_row * step) {
+        __m512i x;
+        int64_t left = o->k - q * per_row;
+        if (o->e == 1) {
+            __m128i line[4];
+            for (int i = 0; i < 4; i++)
+                line[i] = i < left ? load_bytes(src + i * step, mask) : _mm_setzero_si128();
+            x = interleave_bytes(line);
+        } else {
+            __m256i even = _mm256_maskz_loadu_epi16(mask, src), odd = _mm256_setzero_si256();
+            if (left > 1) odd = _mm256_maskz_loadu_epi16(mask, src + step);
+            x = interleave_pairs(even, odd);
+            see(r, x);
+        }
+        _mm512_store_si512(dst, x);
+    }
+    for (int64_t q = rows; q < all; q++, dst += 64) _mm512_store_si512(dst, _mm512_setzero_si512());
+}
+
+void tn_amx_pack(const tn_amx_operand *o, int64_t panel, char *dst, tn_amx_range *range)
+{
+    ranges r = {_mm512_set1_epi16(-1), _mm512_setzero_si512()};
+    int64_t first = panel * TN_AMX_LANES, lanes = o->lanes - first;
+    if (lanes > TN_AMX_LANES) lanes = TN_AMX_LANES;
+    const char *src = o->src + first * o->lane;
+    bool rows = o->along_k == o->e;
+    if (rows) pack_rows(o, src, lanes, dst, &r);
+    else pack_lines(o, src, lanes, dst, &r);
+    if (rows == o->is_b)
+        for (int64_t s = 0; s < (o->k * o->e + 63) / 64; s++) transpose_tile(dst + s * TN_AMX_TILE);
+    if (o->e == 1) return;
+    uint16_t low[32], high[32];
+    memcpy(low, &r.low, sizeof low);
+    memcpy(high, &r.high, sizeof high);
+    for (int i = 0; i < 32; i++) {
+        if (low[i] < range->low) range->low = low[i];
+        if (high[i] > range->high) range->high = high[i];
+    }
+}
+
+/* --- sums: tiles 0 to 3 are C, 4 and 5 A, 6 and 7 B --- */
+
+#define START(t, at)                                                                               \
+    if (add) _tile_loadd(t, at, c_row);                                                            \
+    else _tile_zero(t)
+
+#define BLOCKS(name, dp)                                                                           \
+    static void name##_1_1(int64_t steps, const char *a, int64_t a_panel, const char *b,           \
+                           int64_t b_panel, char *c, int64_t c_row, bool add)                      \
+    {                                                                                              \
+        (void)a_panel, (void)b_panel;                                                              \
+        START(0, c);                                                                               \
+        for (; steps > 0; steps--, a += TN_AMX_TILE, b += TN_AMX_TILE) {                           \
+            _tile_loadd(4, a, 64);                                                                 \
+            _tile_loadd(6, b, 64);                                                                 \
+            dp(0, 4, 6);                                                                           \
+        }                                                                                          \
+        _tile_stored(0, c, c_row);                                                                 \
+    }                                                                                              \
+    static void name##_1_2(int64_t steps, const char *a, int64_t a_panel, const char *b,           \
+                           int64_t b_panel, char *c, int64_t c_row, bool add)                      \
+    {                                                                                              \
+        (void)a_panel;                                                                             \
+        START(0, c);                                                                               \
+        START(1, c + 64);                                                                          \
+        for (; steps > 0; steps--, a += TN_AMX_TILE, b += TN_AMX_TILE) {                           \
+            _tile_loadd(4, a, 64);                                                                 \
+            _tile_loadd(6, b, 64);                                                                 \
+            dp(0, 4, 6);                                                                           \
+            _tile_loadd(7, b + b_panel, 64);                                                       \
+            dp(1, 4, 7);                                                                           \
+        }                                                                                          \
+        _tile_stored(0, c, c_row);                                                                 \
+        _tile_stored(1, c + 64, c_row);                                                            \
+    }                                                                                              \
+    static void name##_2_1(int64_t steps, const char *a, int64_t a_panel, const char *b,           \
+                           int64_t b_panel, char *c, int64_t c_row, bool add)                      \
+    {                                                                                              \
+        (void)b_panel;                                                                             \
+        char *below = c + 16 * c_row;                                                              \
+        START(0, c);                                                                               \
+        START(2, below);                                                                           \
+        for (; steps > 0; steps--, a += TN_AMX_TILE, b += TN_AMX_TILE) {                           \
+            _tile_loadd(6, b, 64);                                                                 \
+            _tile_loadd(4, a, 64);                                                                 \
+            dp(0, 4, 6);                                                                           \
+            _tile_loadd(5, a + a_panel, 64);                                                       \
+            dp(2, 5, 6);                                                                           \
+        }                                                                                          \
+        _tile_stored(0, c, c_row);                                                                 \
+        _tile_stored(2, below, c_row);                                                             \
+    }                                                                                              \
+    static void name##_2_2(int64_t steps, const char *a, int64_t a_panel, const char *b,           \
+                           int64_t b_panel, char *c, int64_t c_row, bool add)                      \
+    {                                                                                              \
+        char *below = c + 16 * c_row;                                                              \
+        START(0, c);                                                                               \
+        START(1, c + 64);                                                                          \
+        START(2, below);                                                                           \
+        START(3, below + 64);                                                                      \
+        for (; steps > 0; steps--, a += TN_AMX_TILE, b += TN_AMX_TILE) {                           \
+            _tile_loadd(6, b, 64);                                                                 \
+            _tile_loadd(4, a, 64);                                                                 \
+            dp(0, 4, 6);                                                                           \
+            _tile_loadd(5, a + a_panel, 64);                                                       \
+            dp(2, 5, 6);                                                                           \
+            _tile_loadd(7, b + b_panel, 64);                                                       \
+            dp(1, 4, 7);                                                                           \
+            dp(3, 5, 7);                                                                           \
+        }                                                                                          \
+        _tile_stored(0, c, c_row);                                                                 \
+        _tile_stored(1, c + 64, c_row);                                                            \
+        _tile_stored(2, below, c_row);                                                             \
+        _tile_stored(3, below + 64, c_row);                                                        \
+    }
+
+BLOCKS(bf16, _tile_dpbf16ps)
+BLOCKS(ss, _tile_dpbssd)
+BLOCKS(su, _tile_dpbsud)
+BLOCKS(us, _tile_dpbusd)
+BLOCKS(uu, _tile_dpbuud)
+
+#define ENTRY(kind, name) [kind - 1] = {name##_1_1, name##_1_2, name##_2_1, name##_2_2}
+tn_amx_block *const tn_amx_blocks[TN_AMX_KIND_COUNT - 1][4] = {
+    ENTRY(TN_AMX_BF16, bf16), ENTRY(TN_AMX_SS, ss), ENTRY(TN_AMX_SU, su),
+    ENTRY(TN_AMX_US, us),     ENTRY(TN_AMX_UU, uu),
+};
