@@ -204,7 +204,9 @@ static tn_status *expand_replica_groups(tn_reader *r)
                                "replica groups over the mesh @%.100s, which "
                                "is not defined",
                                symbol);
-        TN_ANNOTATE(tn_replica_groups_expand(r->b, axes, mesh, &groups), "%s", tn_op_text(p->op));
+        tn_replica_groups_budget budget = {r->b->size, &r->b->expanded};
+        TN_ANNOTATE(tn_replica_groups_expand(r->b->arena, axes, mesh, &budget, &groups), "%s",
+                    tn_op_text(p->op));
         tn_op_set_attr(r->m, p->op, TN_ATTR_replica_groups, groups);
     }
     return NULL;

@@ -33,7 +33,7 @@ typedef enum {
 } tn_op_role;
 
 /* How one version of an op is written. */
-typedef struct {
+typedef struct tn_op_form {
     tn_op_role role;
     tn_op_kind kind;
     uint32_t absent; /* attributes of the row that this version lacks: bit i for position i */

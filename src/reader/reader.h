@@ -64,12 +64,12 @@
 tn_status *tn_read_bytecode(const void *data, size_t size, tn_arena *a,
                             tn_module **out) TN_MUST_USE;
 /* The same from MLIR's text, in the form that MLIR prints and in its generic form, as
- * tn_module_print writes it: StableHLO, func, builtin.module and sdy. Attributes that the text
- * leaves out get the value that bytecode gives them; chlo.tan and chlo.top_k are expanded as MLIR
- * does it. Other CHLO, several blocks, resources and encodings other than bounds give
- * UNIMPLEMENTED; malformed text gives INVALID_ARGUMENT "LINE:COLUMN: what was expected and found".
- * Nesting is bounded; time is linear in the text. Places of ops are line and column of the text;
- * locations in it are stepped over. `data` needs no NUL. */
+ * tn_module_print writes it: StableHLO, VHLO of the versions above, func, builtin.module and sdy.
+ * Attributes that the text leaves out get the value that bytecode gives them; CHLO is expanded as
+ * MLIR does it. Several blocks, resources and encodings other than bounds give UNIMPLEMENTED;
+ * malformed text gives INVALID_ARGUMENT "LINE:COLUMN: what was expected and found". Nesting is
+ * bounded; time is linear in the text. Places of ops are line and column of the text; locations in
+ * it are stepped over. `data` needs no NUL. */
 tn_status *tn_read_text(const char *data, size_t size, tn_arena *a, tn_module **out) TN_MUST_USE;
 /* Does it start as MLIR bytecode does? */
 bool tn_is_bytecode(const void *data, size_t size);

@@ -120,8 +120,8 @@ static tn_status *rest_of_axis(const axis *a, const digit *taken, uint32_t n_tak
     return NULL;
 }
 
-tn_status *tn_replica_groups_expand(tn_bytecode *b, const tn_attr *axes, const tn_attr *mesh,
-                                    const tn_attr **out)
+tn_status *tn_replica_groups_expand(tn_arena *a, const tn_attr *axes, const tn_attr *mesh,
+                                    tn_replica_groups_budget *budget, const tn_attr **out)
 {
     mesh_shape m;
     digit digits[2 * MOST_DIGITS], grouped[MOST_DIGITS];
@@ -148,11 +148,12 @@ tn_status *tn_replica_groups_expand(tn_bytecode *b, const tn_attr *axes, const t
     if (product != m.n_devices)
         return TN_ERROR(INVALID_ARGUMENT, "replica groups name parts of an axis that overlap");
 
-    size_t bytes = (size_t)m.n_devices * sizeof(int64_t), limit = (16u << 20) + b->size * 8;
-    if (b->expanded > limit - bytes)
+    size_t bytes = (size_t)m.n_devices * sizeof(int64_t);
+    size_t limit = (16u << 20) + budget->file_size * 8;
+    if (*budget->used > limit - bytes)
         return TN_ERROR(INVALID_ARGUMENT, "replica groups take more than %zu bytes", limit);
-    b->expanded += bytes;
-    int64_t *ids = TN_NEW_ARRAY(b->arena, int64_t, (size_t)m.n_devices);
+    *budget->used += bytes;
+    int64_t *ids = TN_NEW_ARRAY(a, int64_t, (size_t)m.n_devices);
     for (int64_t i = 0; i < m.n_devices; i++) {
         int64_t left = i, at = 0;
         for (uint32_t d = n_digits; d-- > 0;) {
@@ -161,7 +162,8 @@ tn_status *tn_replica_groups_expand(tn_bytecode *b, const tn_attr *axes, const t
         }
         ids[i] = m.ids ? m.ids->ints.data[at] : at;
     }
-    tn_attr *x = tn_entry_node_new(b, TN_ATTR_KIND_INTS);
+    tn_attr *x = TN_NEW(a, tn_attr);
+    x->kind = TN_ATTR_KIND_INTS;
     x->ints.data = ids;
     x->ints.n = (uint32_t)m.n_devices;
     x->ints.rows = (uint32_t)(m.n_devices / group);

@@ -83,14 +83,22 @@ static tn_status *field(tn_parser *p, const char *where, const tn_attr *dict, co
     return tn_parse_error(p, where, "%s is lacking or of the wrong kind", key);
 }
 
+/* VHLO writes the names of these fields in its own way. */
 static tn_status *parse_alias(tn_parser *p, const tn_attr **out)
 {
+    static const struct {
+        const char *key, *vhlo;
+        tn_attr_kind kind;
+    } fields[] = {{"output_tuple_indices", "outputTupleIndices", TN_ATTR_KIND_INTS},
+                  {"operand_index", "operandIndex", TN_ATTR_KIND_INT},
+                  {"operand_tuple_indices", "operandTupleIndices", TN_ATTR_KIND_INTS}};
     const tn_attr *dict, *items[3];
     const char *where = p->at;
     TN_TRY(tn_parse_fields(p, &dict));
-    TN_TRY(field(p, where, dict, "output_tuple_indices", TN_ATTR_KIND_INTS, &items[0]));
-    TN_TRY(field(p, where, dict, "operand_index", TN_ATTR_KIND_INT, &items[1]));
-    TN_TRY(field(p, where, dict, "operand_tuple_indices", TN_ATTR_KIND_INTS, &items[2]));
+    for (int i = 0; i < 3; i++) {
+        const char *key = tn_attr_get(dict, fields[i].vhlo) ? fields[i].vhlo : fields[i].key;
+        TN_TRY(field(p, where, dict, key, fields[i].kind, &items[i]));
+    }
     *out = tn_parse_list_node(p, "output_operand_alias", 3, items);
     return NULL;
 }
@@ -120,6 +128,33 @@ static tn_status *parse_accuracy(tn_parser *p, const tn_attr **out)
         items[i] = x;
     }
     *out = tn_parse_list_node(p, "result_accuracy", 4, items);
+    return NULL;
+}
+
+/* Meshes and their parts: a "?" before fields that may be absent. */
+static const struct {
+    const char *tag, *fields[2];
+} mesh_nodes[] = {{"sub_axis_info", {"pre_size", "size"}},
+                  {"axis_ref", {"name", "?sub_axis_info"}},
+                  {"replica_group_mesh_axes", {"mesh", "axes"}},
+                  {"mesh_axis", {"name", "size"}},
+                  {"mesh", {"axes", "?device_ids"}}};
+
+static tn_status *parse_mesh_node(tn_parser *p, size_t which, const tn_attr **out)
+{
+    const tn_attr *dict, *items[2];
+    uint32_t n = 0;
+    const char *where = p->at;
+    TN_TRY(tn_parse_fields(p, &dict));
+    for (int i = 0; i < 2; i++) {
+        const char *key = mesh_nodes[which].fields[i];
+        bool optional = *key == '?';
+        items[n] = tn_attr_get(dict, key + optional);
+        if (items[n]) n++;
+        else if (!optional)
+            return tn_parse_error(p, where, "a %s lacks its %s", mesh_nodes[which].tag, key);
+    }
+    *out = tn_parse_list_node(p, mesh_nodes[which].tag, n, items);
     return NULL;
 }
 
@@ -218,6 +253,8 @@ static tn_status *parse_stablehlo(tn_parser *p, const char *where, const char *s
         *out = tn_parse_list_node(p, groups[i], 1, out);
         return NULL;
     }
+    for (size_t i = 0; i < sizeof mesh_nodes / sizeof *mesh_nodes; i++)
+        if (tn_parse_is(s, n, mesh_nodes[i].tag)) return parse_mesh_node(p, i, out);
     if (tn_parse_is(s, n, "conv")) return parse_conv_node(p, out);
     if (tn_parse_is(s, n, "output_operand_alias")) return parse_alias(p, out);
     if (tn_parse_is(s, n, "result_accuracy")) return parse_accuracy(p, out);
@@ -238,6 +275,15 @@ static tn_status *parse_stablehlo(tn_parser *p, const char *where, const char *s
                                 (int)(n < 64 ? n : 64), s);
 }
 
+tn_status *tn_parse_stablehlo_attr(tn_parser *p, const char *where, const char *s, size_t n,
+                                   bool bare, const tn_attr **out)
+{
+    const char *table = bare ? find_table(s, n) : NULL;
+    if (table) return parse_enum_node(p, table, out);
+    TN_TRY(parse_stablehlo(p, where, s, n, out));
+    return bare ? tn_parse_expect(p, ">") : NULL;
+}
+
 tn_status *tn_parse_dialect_attr(tn_parser *p, const char *dialect, size_t n, const tn_attr **out)
 {
     const char *dot = memchr(dialect, '.', n), *s, *where = dialect;
@@ -245,19 +291,19 @@ tn_status *tn_parse_dialect_attr(tn_parser *p, const char *dialect, size_t n, co
     bool stablehlo =
         tn_parse_is(dialect, n_dialect, "stablehlo") || tn_parse_is(dialect, n_dialect, "chlo");
     bool sdy = tn_parse_is(dialect, n_dialect, "sdy");
+    bool vhlo = tn_parse_is(dialect, n_dialect, "vhlo");
+    if (vhlo && dot) return tn_parse_vhlo_attr(p, dot + 1, n - n_dialect - 1, false, out);
     if (stablehlo && dot) return parse_stablehlo(p, where, dot + 1, n - n_dialect - 1, out);
     if (sdy && dot) return tn_parse_sdy(p, dot + 1, n - n_dialect - 1, out);
-    if (!dot && (stablehlo || sdy)) {
+    if (!dot && (stablehlo || sdy || vhlo)) {
         TN_TRY(tn_parse_expect(p, "<"));
         if (!tn_parse_word(p, &s, &n)) return tn_parse_expected(p, "the kind of an attribute");
         if (sdy) {
             TN_TRY(tn_parse_sdy(p, s, n, out));
             return tn_parse_expect(p, ">");
         }
-        const char *table = find_table(s, n);
-        if (table) return parse_enum_node(p, table, out);
-        TN_TRY(parse_stablehlo(p, where, s, n, out));
-        return tn_parse_expect(p, ">");
+        if (vhlo) return tn_parse_vhlo_attr(p, s, n, true, out);
+        return tn_parse_stablehlo_attr(p, where, s, n, true, out);
     }
     /* Of another dialect: it may be discardable, so it only matters once somebody asks for it. */
     char why[128];

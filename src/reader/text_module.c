@@ -97,7 +97,16 @@ static tn_function *add_function(tn_parser *p, const char *where, const signatur
     return f;
 }
 
-/* Behind func.func. A declaration is read and forgotten, as in bytecode. */
+/* A declaration is read and forgotten, as in bytecode, but for a mesh that it may hold. */
+static tn_status *declare(tn_parser *p, const signature *s)
+{
+    tn_parse_declaration *d = TN_NEW(p->arena, tn_parse_declaration);
+    *d = (tn_parse_declaration){s->name, s->attrs};
+    tn_parse_push(p, &p->declarations, d);
+    return tn_parse_skip_location(p);
+}
+
+/* Behind func.func. */
 static tn_status *parse_function(tn_parser *p, const char *where)
 {
     signature s = {0};
@@ -108,7 +117,7 @@ static tn_status *parse_function(tn_parser *p, const char *where)
     TN_TRY(parse_args(p, &s));
     TN_TRY(parse_results(p, &s));
     if (tn_parse_accept(p, "attributes")) TN_TRY(tn_parse_dict(p, &s.attrs));
-    if (tn_parse_peek(p) != '{') return tn_parse_skip_location(p);
+    if (tn_parse_peek(p) != '{') return declare(p, &s);
     if (s.names.n != s.types.n)
         return tn_parse_error(p, where, "function @%.200s has arguments without names", s.name);
     tn_function *f = add_function(p, where, &s);
@@ -162,6 +171,13 @@ static tn_status *spread(tn_parser *p, const char *where, const tn_attr *list, u
     return NULL;
 }
 
+static bool says_public(const tn_attr *visibility)
+{
+    if (!visibility) return true;
+    if (visibility->kind != TN_ATTR_KIND_STRING) return false;
+    return !*visibility->string.data || !strcmp(visibility->string.data, "public");
+}
+
 static tn_status *read_signature(tn_parser *p, const char *where, const tn_attr *dict, signature *s)
 {
     const tn_attr *name = tn_attr_get(dict, "sym_name"), *type = tn_attr_get(dict, "function_type");
@@ -173,8 +189,7 @@ static tn_status *read_signature(tn_parser *p, const char *where, const tn_attr 
         return tn_parse_error(p, where, "a function should have a function_type");
     const tn_type *t = type->type;
     s->name = name->string.data;
-    s->is_public = !visibility || (visibility->kind == TN_ATTR_KIND_STRING &&
-                                   !strcmp(visibility->string.data, "public"));
+    s->is_public = says_public(visibility);
     for (uint32_t i = 0; i < t->n_parts; i++)
         tn_parse_push(p, i < t->n_inputs ? &s->types : &s->result_types, t->parts[i]);
     TN_TRY(spread(p, where, tn_attr_get(dict, "arg_attrs"), t->n_inputs, &s->dicts));
@@ -190,21 +205,49 @@ static bool is_empty_region(tn_parser *p)
     return false;
 }
 
+/* Before MLIR had properties, all attributes stood behind the region. */
+static tn_status *look_behind_region(tn_parser *p, const tn_attr **properties)
+{
+    const char *region = p->at;
+    TN_TRY(tn_parse_skip_brackets(p));
+    TN_TRY(tn_parse_expect(p, ")"));
+    if (tn_parse_peek(p) == '{') TN_TRY(tn_parse_dict(p, properties));
+    p->at = region;
+    return NULL;
+}
+
+/* What the signature has said already. */
+static void set_rest(tn_parser *p, tn_function *f, const tn_attr *dict)
+{
+    static const char *const said[] = {"sym_name", "function_type", "sym_visibility", "arg_attrs",
+                                       "res_attrs"};
+    tn_named_attr *rest = TN_NEW_ARRAY(p->arena, tn_named_attr, dict ? dict->dict.n : 0);
+    f->attrs = rest;
+    f->n_attrs = 0;
+    for (uint32_t i = 0; dict && i < dict->dict.n; i++) {
+        bool known = false;
+        for (size_t k = 0; k < sizeof said / sizeof *said; k++)
+            known |= !strcmp(dict->dict.pairs[i].key, said[k]);
+        if (!known) rest[f->n_attrs++] = dict->dict.pairs[i];
+    }
+}
+
 static tn_status *parse_generic_function(tn_parser *p, const char *where)
 {
     signature s = {0};
     const tn_attr *properties;
     char got[128], want[128];
     TN_TRY(open_generic(p, &properties));
+    if (!properties) TN_TRY(look_behind_region(p, &properties));
     TN_TRY(read_signature(p, where, properties, &s));
-    if (is_empty_region(p)) return close_generic(p, &s.attrs);
+    if (is_empty_region(p)) {
+        TN_TRY(close_generic(p, &s.attrs));
+        return declare(p, &s);
+    }
     tn_function *f = add_function(p, where, &s);
     TN_TRY(tn_parse_region(p, "func.func", &f->body, NULL, NULL));
     TN_TRY(close_generic(p, &s.attrs));
-    if (s.attrs) {
-        f->attrs = s.attrs->dict.pairs;
-        f->n_attrs = s.attrs->dict.n;
-    }
+    set_rest(p, f, s.attrs);
     if (f->body.n_args != f->type->n_inputs)
         return tn_parse_error(p, where,
                               "function @%.200s has %" PRIu32 " arguments and its type %" PRIu32,
@@ -217,6 +260,36 @@ static tn_status *parse_generic_function(tn_parser *p, const char *where)
                                   i, s.name, tn_type_format(f->body.args[i].type, got, sizeof got),
                                   tn_type_format(f->type->parts[i], want, sizeof want));
     return NULL;
+}
+
+/* --- VHLO's form --- */
+
+/* Behind vhlo.func_v1: @main(%a: type) -> (type) {..} {arg_attrs = .., ..}. A declaration has an
+ * empty region and does not show its arguments. */
+static tn_status *parse_vhlo_function(tn_parser *p, const char *where)
+{
+    signature s = {0};
+    tn_function *f = NULL;
+    TN_TRY(tn_parse_symbol(p, &s.name));
+    if (!*s.name) return tn_parse_error(p, where, "a function without a name");
+    TN_TRY(parse_args(p, &s));
+    TN_TRY(parse_results(p, &s));
+    if (!is_empty_region(p)) {
+        if (s.names.n != s.types.n)
+            return tn_parse_error(p, where, "function @%.200s has arguments without names", s.name);
+        f = add_function(p, where, &s);
+        TN_TRY(tn_parse_region(p, "vhlo.func_v1", &f->body, &s.names, &s.types));
+    }
+    if (tn_parse_peek(p) == '{') TN_TRY(tn_parse_dict(p, &s.attrs));
+    if (!f) return declare(p, &s);
+    f->is_public = says_public(tn_attr_get(s.attrs, "sym_visibility"));
+    s.dicts = s.result_dicts = (tn_parse_list){0};
+    TN_TRY(spread(p, where, tn_attr_get(s.attrs, "arg_attrs"), s.types.n, &s.dicts));
+    TN_TRY(spread(p, where, tn_attr_get(s.attrs, "res_attrs"), s.result_types.n, &s.result_dicts));
+    f->arg_attrs = dicts_of(p, &s.dicts);
+    f->result_attrs = dicts_of(p, &s.result_dicts);
+    set_rest(p, f, s.attrs);
+    return tn_parse_skip_location(p);
 }
 
 /* --- the module --- */
@@ -248,7 +321,9 @@ static tn_status *parse_module_op(tn_parser *p)
     tn_parse_peek(p);
     const char *where = p->at;
     if (tn_parse_accept(p, "func.func")) return parse_function(p, where);
-    if (tn_parse_accept(p, "\"func.func\"")) return parse_generic_function(p, where);
+    if (tn_parse_accept(p, "vhlo.func_v1")) return parse_vhlo_function(p, where);
+    if (tn_parse_accept(p, "\"func.func\"") || tn_parse_accept(p, "\"vhlo.func_v1\""))
+        return parse_generic_function(p, where);
     if (tn_parse_accept(p, "module") || tn_parse_accept(p, "builtin.module") ||
         tn_parse_accept(p, "\"builtin.module\""))
         return tn_parse_unsupported(p, where, "a module in a module");
@@ -387,6 +462,7 @@ tn_status *tn_read_text(const char *data, size_t size, tn_arena *a, tn_module **
     enter_ops(p);
     TN_TRY(parse_top(p));
     TN_TRY(read_written(p));
+    TN_TRY(tn_parse_expand_groups(p));
     TN_TRY(tn_reader_finish(p->module));
     *out = p->module;
     return NULL;

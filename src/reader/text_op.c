@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "reader/op_names.h"
 #include "reader/text_parser.h"
 
 /* --- values --- */
@@ -237,13 +238,19 @@ static tn_status *finish_op(tn_parser *p, tn_parse_op *o)
     return NULL;
 }
 
-static tn_status *find_op(tn_parser *p, const char *where, const char *s, size_t n,
-                          tn_op_kind *kind)
+static tn_status *find_op(tn_parser *p, const char *where, const char *s, size_t n, tn_parse_op *o)
 {
     int shown = n < 100 ? (int)n : 100;
     const tn_parse_name *known = tn_parse_names_find(&p->ops, s, n);
     if (known) {
-        *kind = (tn_op_kind)known->n;
+        o->kind = (tn_op_kind)known->n;
+        return NULL;
+    }
+    if (n > 5 && !memcmp(s, "vhlo.", 5)) {
+        o->form = tn_op_form_find(s, 4, s + 5, n - 5);
+        if (!o->form || o->form->role != TN_ROLE_OP)
+            return tn_parse_unsupported(p, where, "op %.*s is not supported", shown, s);
+        o->kind = o->form->kind;
         return NULL;
     }
     if (n > 10 && !memcmp(s, "stablehlo.", 10))
@@ -291,7 +298,7 @@ static tn_status *parse_op(tn_parser *p, const tn_region *r, tn_parse_op *o)
         TN_TRY(tn_parse_skip_location(p));
         return finish_op(p, o);
     }
-    TN_TRY(find_op(p, o->where, s, n, &o->kind));
+    TN_TRY(find_op(p, o->where, s, n, o));
     if (o->kind == TN_OP_return && r) {
         bool of_function = r == &r->function->body, says = n < 10 || !memcmp(s, "func.", 5);
         if (!of_function && says)

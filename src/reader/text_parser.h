@@ -44,6 +44,8 @@ typedef struct {
     size_t expanded; /* bytes that splats took */
     uint32_t symbols_capacity;
     uint32_t place;                     /* of all ops, where not 0 */
+    tn_parse_list by_axes;              /* ops whose replica groups name the axes of a mesh */
+    tn_parse_list declarations;         /* tn_parse_declaration */
     tn_parse_list written, written_for; /* functions to be read behind the module, and the places of
                                            what needs them */
     tn_parse_names attr_aliases, type_aliases, values, ops; /* ops by their text */
@@ -55,6 +57,12 @@ void tn_parse_names_add(tn_parser *p, tn_parse_names *names, const char *s, size
                         const void *data, uint32_t count);
 /* Forgets what was added after `last` was the last. */
 void tn_parse_names_cut(tn_parse_names *names, const tn_parse_name *last);
+
+/* A function without a body: nothing to call, but its attributes may hold a mesh. */
+typedef struct {
+    const char *name;
+    const tn_attr *attrs; /* DICT or NULL */
+} tn_parse_declaration;
 
 /* --- errors --- */
 
@@ -115,6 +123,23 @@ tn_status *tn_parse_type(tn_parser *p, const tn_type **out) TN_MUST_USE;
 /* A type like f32; TENSOR of rank 0. */
 tn_status *tn_parse_scalar(tn_parser *p, const tn_type **out) TN_MUST_USE;
 tn_status *tn_parse_function_type(tn_parser *p, const tn_type **out) TN_MUST_USE;
+/* "f32", "index", "si8": whether it names the type of an element. */
+bool tn_parse_scalar_name(const char *s, size_t n, const tn_type **out);
+/* What stands behind the name of a type, from its "<"; `where` is the place of errors. */
+tn_status *tn_parse_tensor(tn_parser *p, const char *where, bool memref,
+                           const tn_type **out) TN_MUST_USE;
+tn_status *tn_parse_complex(tn_parser *p, const char *where, const tn_type **out) TN_MUST_USE;
+tn_status *tn_parse_parts(tn_parser *p, tn_type_kind kind, const tn_type **out) TN_MUST_USE;
+/* Types up to `close`, behind those that stand in `parts` already. */
+tn_status *tn_parse_types_to(tn_parser *p, tn_parse_list *parts, const char *close) TN_MUST_USE;
+const tn_type *tn_parse_type_of_parts(tn_parser *p, tn_type_kind kind, const tn_parse_list *parts,
+                                      uint32_t n_inputs);
+/* VHLO's types and attributes by what stands behind "!vhlo." or "#vhlo."; `bare`: the name stands
+ * in <..> itself, with the value of an enumeration behind it. */
+tn_status *tn_parse_vhlo_type(tn_parser *p, const char *s, size_t n,
+                              const tn_type **out) TN_MUST_USE;
+tn_status *tn_parse_vhlo_attr(tn_parser *p, const char *s, size_t n, bool bare,
+                              const tn_attr **out) TN_MUST_USE;
 tn_status *tn_parse_bounds(tn_parser *p, const int64_t **out, uint32_t *n) TN_MUST_USE;
 
 tn_status *tn_parse_attr(tn_parser *p, const tn_attr **out) TN_MUST_USE;
@@ -125,6 +150,9 @@ tn_status *tn_parse_dense(tn_parser *p, const tn_attr **out) TN_MUST_USE;
 /* What stands behind `#`, except aliases: `dialect` is the word there. */
 tn_status *tn_parse_dialect_attr(tn_parser *p, const char *dialect, size_t n,
                                  const tn_attr **out) TN_MUST_USE;
+/* The same for #stablehlo; `bare` as above. */
+tn_status *tn_parse_stablehlo_attr(tn_parser *p, const char *where, const char *s, size_t n,
+                                   bool bare, const tn_attr **out) TN_MUST_USE;
 /* <a = 1, b = [2]> as a DICT */
 tn_status *tn_parse_fields(tn_parser *p, const tn_attr **out) TN_MUST_USE;
 /* The same from behind the "<". */
@@ -148,7 +176,8 @@ void tn_parse_push(tn_parser *p, tn_parse_list *list, const void *item);
 typedef struct {
     const char *where; /* its name in the text */
     tn_op_kind kind;
-    tn_op *op; /* for its attributes; its lists are filled in at the end */
+    const struct tn_op_form *form; /* of a VHLO op, else NULL */
+    tn_op *op;                     /* for its attributes; its lists are filled in at the end */
     tn_parse_list operands, operand_places, regions;
     tn_parse_list extra_keys, extra_values;
 } tn_parse_op;
@@ -159,6 +188,9 @@ tn_status *tn_parse_set(tn_parser *p, tn_parse_op *o, const char *where, const c
                         const tn_attr *value, bool inherent) TN_MUST_USE;
 tn_status *tn_parse_set_all(tn_parser *p, tn_parse_op *o, const char *where, const tn_attr *dict,
                             bool inherent) TN_MUST_USE;
+/* An attribute of any spelling to the kind that attrs.def gives for `name`. */
+tn_status *tn_parse_convert(tn_parser *p, const char *where, tn_attr_name name, const tn_attr *in,
+                            const tn_attr **out) TN_MUST_USE;
 /* Gives what is absent its default, or says that it is lacking. */
 tn_status *tn_parse_settle(tn_parser *p, tn_parse_op *o) TN_MUST_USE;
 /* {...} if it comes next. */
@@ -201,6 +233,8 @@ tn_status *tn_parse_chlo(tn_parser *p, tn_parse_op *o, const char *s, size_t n, 
                          bool *done) TN_MUST_USE;
 /* An op inside of a function, with everything around it, at the end of `r`. */
 tn_status *tn_parse_one_op(tn_parser *p, tn_region *r) TN_MUST_USE;
+/* Replica groups that name the axes of a mesh become lists of ids, once all meshes are there. */
+tn_status *tn_parse_expand_groups(tn_parser *p) TN_MUST_USE;
 /* An op of the module itself. */
 tn_status *tn_parse_symbol_op(tn_parser *p) TN_MUST_USE;
 

@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "reader/op_names.h"
 #include "reader/properties.h"
+#include "reader/replica_groups.h"
 #include "reader/text_parser.h"
 
 static bool has_tag(const tn_attr *v, const char *tag)
@@ -90,14 +92,16 @@ static tn_status *plain(tn_parser *p, const char *where, const tn_attr *in, cons
     return NULL;
 }
 
-static tn_status *convert(tn_parser *p, const char *where, tn_attr_name name, const tn_attr *in,
-                          const tn_attr **out)
+tn_status *tn_parse_convert(tn_parser *p, const char *where, tn_attr_name name, const tn_attr *in,
+                            const tn_attr **out)
 {
     const tn_property_target *want = &tn_property_targets[name];
     *out = in;
     if (has_tag(in, "unsupported"))
         return tn_parse_unsupported(p, where, "attribute %s: %s", tn_attr_name_text(name),
                                     in->list.items[0]->string.data);
+    if (name == TN_ATTR_replica_groups && tn_replica_groups_by_axes(in))
+        return plain(p, where, in, out); /* the mesh may stand further on */
     if (in->kind == TN_ATTR_KIND_UNIT && want->kind == TN_ATTR_KIND_BOOL)
         *out = tn_attr_bool(p->arena, true);
     if (want->enumeration && has_tag(in, want->enumeration)) *out = in->list.items[0];
@@ -132,11 +136,15 @@ static tn_status *set_position(tn_parser *p, tn_parse_op *o, const char *where, 
 {
     tn_attr_name name = tn_op_infos[o->kind].attrs[i];
     const tn_attr *converted;
+    bool none = value->kind == TN_ATTR_KIND_TYPE && value->type->kind == TN_TYPE_NONE;
+    if (o->form && none) return NULL; /* how VHLO says that there is none */
     if (o->op->attrs[i])
         return tn_parse_error(p, where, "%s: attribute %s is given twice", tn_op_text(o->op),
                               tn_attr_name_text(name));
-    TN_ANNOTATE(convert(p, where, name, value, &converted), "%s", tn_op_text(o->op));
+    TN_ANNOTATE(tn_parse_convert(p, where, name, value, &converted), "%s", tn_op_text(o->op));
     o->op->attrs[i] = converted;
+    if (name == TN_ATTR_replica_groups && tn_replica_groups_by_axes(converted))
+        tn_parse_push(p, &p->by_axes, o->op);
     return NULL;
 }
 
@@ -172,9 +180,20 @@ static bool is_group(const char *key, const tn_attr *value)
     return false;
 }
 
+/* An attribute of an old version of the op that means nothing anymore. */
+static bool is_dropped(const tn_parse_op *o, const char *key)
+{
+    for (uint32_t i = 0; o->form && i < o->form->n_wire; i++) {
+        const tn_wire_attr *w = &o->form->wire[i];
+        if (w->position < 0 && !strcmp(tn_attr_name_text((tn_attr_name)w->name), key)) return true;
+    }
+    return false;
+}
+
 tn_status *tn_parse_set(tn_parser *p, tn_parse_op *o, const char *where, const char *key,
                         const tn_attr *value, bool inherent)
 {
+    if (is_dropped(o, key)) return NULL;
     if (is_group(key, value)) return spread(p, o, where, value);
     int at = position(o->kind, key);
     if (at >= 0 && tn_op_infos[o->kind].attrs[at] == TN_ATTR_backend_config &&
@@ -314,6 +333,44 @@ tn_status *tn_parse_settle(tn_parser *p, tn_parse_op *o)
             return tn_parse_error(p, o->where, "%s lacks the attribute %s", info->text,
                                   tn_attr_name_text(info->attrs[i]));
         o->op->attrs[i] = make_default(p, o->op, kind);
+    }
+    return NULL;
+}
+
+/* --- replica groups --- */
+
+static tn_status *find_mesh(tn_parser *p, const char *symbol, const tn_attr **out)
+{
+    const tn_module *m = p->module;
+    *out = NULL;
+    for (uint32_t i = 0; i < m->n_symbols; i++)
+        if (!strcmp(tn_op_string(m->symbols[i], TN_ATTR_sym_name), symbol))
+            *out = tn_op_attr(m->symbols[i], TN_ATTR_mesh);
+    for (uint32_t i = p->declarations.n; i-- > 0 && !*out;) {
+        const tn_parse_declaration *d = p->declarations.items[i];
+        if (strcmp(d->name, symbol)) continue;
+        const tn_attr *mesh = tn_attr_get(d->attrs, "stablehlo.mesh");
+        if (!mesh) mesh = tn_attr_get(d->attrs, "mesh");
+        if (mesh) TN_TRY(tn_parse_convert(p, p->at, TN_ATTR_mesh, mesh, out));
+    }
+    return NULL;
+}
+
+tn_status *tn_parse_expand_groups(tn_parser *p)
+{
+    tn_replica_groups_budget budget = {(size_t)(p->end - p->begin), &p->expanded};
+    for (uint32_t i = 0; i < p->by_axes.n; i++) {
+        tn_op *op = (tn_op *)(uintptr_t)p->by_axes.items[i];
+        const tn_attr *axes = tn_op_attr(op, TN_ATTR_replica_groups), *mesh = NULL, *groups;
+        const char *symbol = tn_replica_groups_symbol(axes);
+        if (symbol) TN_TRY(find_mesh(p, symbol, &mesh));
+        if (symbol && !mesh)
+            return TN_OP_ERROR(INVALID_ARGUMENT, op,
+                               "replica groups over the mesh @%.100s, which is not defined",
+                               symbol);
+        TN_ANNOTATE(tn_replica_groups_expand(p->arena, axes, mesh, &budget, &groups), "%s",
+                    tn_op_text(op));
+        tn_op_set_attr(p->module, op, TN_ATTR_replica_groups, groups);
     }
     return NULL;
 }

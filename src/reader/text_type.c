@@ -89,7 +89,7 @@ static tn_status *parse_quantized(tn_parser *p, const tn_type **out)
     return NULL;
 }
 
-static tn_status *parse_complex(tn_parser *p, const char *where, const tn_type **out)
+tn_status *tn_parse_complex(tn_parser *p, const char *where, const tn_type **out)
 {
     const tn_type *part;
     TN_TRY(tn_parse_expect(p, "<"));
@@ -103,7 +103,7 @@ static tn_status *parse_complex(tn_parser *p, const char *where, const tn_type *
     return NULL;
 }
 
-static bool find_scalar(const char *s, size_t n, const tn_type **out)
+bool tn_parse_scalar_name(const char *s, size_t n, const tn_type **out)
 {
     if (tn_parse_is(s, n, "index")) {
         *out = tn_scalar_type(TN_I64);
@@ -234,7 +234,7 @@ static tn_status *check_tensor(tn_parser *p, const char *where, const tn_type *t
     return NULL;
 }
 
-static tn_status *parse_tensor(tn_parser *p, const char *where, bool memref, const tn_type **out)
+tn_status *tn_parse_tensor(tn_parser *p, const char *where, bool memref, const tn_type **out)
 {
     int64_t dims[TN_MAX_RANK];
     const tn_type *element;
@@ -258,7 +258,8 @@ static tn_status *parse_tensor(tn_parser *p, const char *where, bool memref, con
     if (tn_parse_accept(p, ",")) {
         tn_parse_peek(p);
         where = p->at;
-        bool old = tn_parse_accept(p, "#stablehlo.type_extensions");
+        bool old = tn_parse_accept(p, "#stablehlo.type_extensions") ||
+                   tn_parse_accept(p, "#vhlo.type_extensions_v1");
         if ((!old && !tn_parse_accept(p, "#stablehlo.bounds")) || t->kind != TN_TYPE_TENSOR)
             return tn_parse_unsupported(p, where,
                                         "a tensor type with an encoding other than bounds");
@@ -270,8 +271,7 @@ static tn_status *parse_tensor(tn_parser *p, const char *where, bool memref, con
     return t->kind == TN_TYPE_TENSOR ? check_tensor(p, where, t) : NULL;
 }
 
-/* Types up to `close`, of which `n` stand in `parts` already. */
-static tn_status *parse_list(tn_parser *p, tn_parse_list *parts, const char *close)
+tn_status *tn_parse_types_to(tn_parser *p, tn_parse_list *parts, const char *close)
 {
     uint32_t before = parts->n;
     while (!tn_parse_accept(p, close)) {
@@ -283,8 +283,8 @@ static tn_status *parse_list(tn_parser *p, tn_parse_list *parts, const char *clo
     return NULL;
 }
 
-static const tn_type *type_of_parts(tn_parser *p, tn_type_kind kind, const tn_parse_list *parts,
-                                    uint32_t n_inputs)
+const tn_type *tn_parse_type_of_parts(tn_parser *p, tn_type_kind kind, const tn_parse_list *parts,
+                                      uint32_t n_inputs)
 {
     tn_type *t = TN_NEW(p->arena, tn_type);
     const tn_type **types = TN_NEW_ARRAY(p->arena, const tn_type *, parts->n);
@@ -293,12 +293,12 @@ static const tn_type *type_of_parts(tn_parser *p, tn_type_kind kind, const tn_pa
     return t;
 }
 
-static tn_status *parse_parts(tn_parser *p, tn_type_kind kind, const tn_type **out)
+tn_status *tn_parse_parts(tn_parser *p, tn_type_kind kind, const tn_type **out)
 {
     tn_parse_list parts = {0};
     TN_TRY(tn_parse_expect(p, "<"));
-    TN_TRY(parse_list(p, &parts, ">"));
-    *out = type_of_parts(p, kind, &parts, 0);
+    TN_TRY(tn_parse_types_to(p, &parts, ">"));
+    *out = tn_parse_type_of_parts(p, kind, &parts, 0);
     return NULL;
 }
 
@@ -307,17 +307,17 @@ tn_status *tn_parse_function_type(tn_parser *p, const tn_type **out)
     tn_parse_list parts = {0};
     TN_TRY(tn_parse_enter(p));
     TN_TRY(tn_parse_expect(p, "("));
-    TN_TRY(parse_list(p, &parts, ")"));
+    TN_TRY(tn_parse_types_to(p, &parts, ")"));
     uint32_t n_inputs = parts.n;
     TN_TRY(tn_parse_expect(p, "->"));
     if (tn_parse_accept(p, "(")) {
-        TN_TRY(parse_list(p, &parts, ")"));
+        TN_TRY(tn_parse_types_to(p, &parts, ")"));
     } else {
         const tn_type *t;
         TN_TRY(tn_parse_type(p, &t));
         tn_parse_push(p, &parts, t);
     }
-    *out = type_of_parts(p, TN_TYPE_FUNCTION, &parts, n_inputs);
+    *out = tn_parse_type_of_parts(p, TN_TYPE_FUNCTION, &parts, n_inputs);
     p->depth--;
     return NULL;
 }
@@ -328,10 +328,11 @@ static tn_status *parse_dialect_type(tn_parser *p, const char *where, const tn_t
     size_t n;
     p->at++;
     if (!tn_parse_suffix(p, &s, &n)) return tn_parse_expected(p, "the name of a type");
+    if (n > 5 && !memcmp(s, "vhlo.", 5)) return tn_parse_vhlo_type(p, s + 5, n - 5, out);
     if (tn_parse_is(s, n, "stablehlo.token")) {
         *out = tn_type_token();
     } else if (tn_parse_is(s, n, "stablehlo.future")) {
-        return parse_parts(p, TN_TYPE_FUTURE, out);
+        return tn_parse_parts(p, TN_TYPE_FUTURE, out);
     } else if (tn_parse_is(s, n, "quant.uniform")) {
         return parse_quantized(p, out);
     } else {
@@ -354,15 +355,15 @@ static tn_status *parse_type(tn_parser *p, const tn_type **out)
     if (c == '!') return parse_dialect_type(p, where, out);
     if (c == '(') return tn_parse_function_type(p, out);
     if (!tn_parse_word(p, &s, &n)) return tn_parse_expected(p, "a type");
-    if (tn_parse_is(s, n, "tensor")) return parse_tensor(p, where, false, out);
-    if (tn_parse_is(s, n, "memref")) return parse_tensor(p, where, true, out);
-    if (tn_parse_is(s, n, "tuple")) return parse_parts(p, TN_TYPE_TUPLE, out);
-    if (tn_parse_is(s, n, "complex")) return parse_complex(p, where, out);
+    if (tn_parse_is(s, n, "tensor")) return tn_parse_tensor(p, where, false, out);
+    if (tn_parse_is(s, n, "memref")) return tn_parse_tensor(p, where, true, out);
+    if (tn_parse_is(s, n, "tuple")) return tn_parse_parts(p, TN_TYPE_TUPLE, out);
+    if (tn_parse_is(s, n, "complex")) return tn_parse_complex(p, where, out);
     if (tn_parse_is(s, n, "none")) {
         *out = &tn_none_type;
         return NULL;
     }
-    if (find_scalar(s, n, out)) return NULL;
+    if (tn_parse_scalar_name(s, n, out)) return NULL;
     p->at = where;
     return tn_parse_expected(p, "a type");
 }

@@ -174,8 +174,7 @@ tn_status *tn_types_read_function(tn_bytecode *b, tn_cursor *c, const tn_type **
 
 /* --- quantized elements --- */
 
-/* Storage types are written without sign; the sign stands in the flags. */
-static tn_element_type storage_type(tn_element_type e, bool is_signed)
+tn_element_type tn_quantized_storage(tn_element_type e, bool is_signed)
 {
     static const struct {
         tn_element_type with_sign, without;
@@ -194,7 +193,7 @@ tn_status *tn_types_read_quantized(tn_bytecode *b, tn_cursor *c, bool per_axis, 
     TN_TRY(tn_entry_read_scalar(b, c, &storage));
     TN_TRY(tn_entry_read_scalar(b, c, &expressed));
     tn_quantization *q = TN_NEW(b->arena, tn_quantization);
-    q->storage = storage_type(storage->element, flags & 1);
+    q->storage = tn_quantized_storage(storage->element, flags & 1);
     q->expressed = expressed->element;
     q->axis = -1;
     q->n = 1;

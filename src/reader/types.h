@@ -29,4 +29,8 @@ tn_status *tn_types_read_function(tn_bytecode *b, tn_cursor *c, const tn_type **
 tn_status *tn_types_read_quantized(tn_bytecode *b, tn_cursor *c, bool per_axis,
                                    const tn_type **out) TN_MUST_USE;
 
+/* The storage type of a quantized element: files write it without sign and the sign in the flags.
+ * TN_INVALID where it is no integer. */
+tn_element_type tn_quantized_storage(tn_element_type e, bool is_signed);
+
 #endif
