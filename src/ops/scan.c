@@ -211,6 +211,8 @@ tn_status *tn_scan_run(const tn_scan *s)
 {
     const tn_combiner *c = s->combiner;
     job j = {.s = s};
+    tn_status *done;
+    if (tn_scan_run_lines(s, &done)) return done;
     int64_t lanes = ELEMENTS / s->n < LANES ? ELEMENTS / s->n : LANES;
     if (lanes < 1) lanes = 1;
     j.inners = s->inner < lanes ? s->inner : lanes;

@@ -26,4 +26,8 @@ typedef struct {
 
 tn_status *tn_scan_run(const tn_scan *s) TN_MUST_USE;
 
+/* Internal: the same in place of blocks that are copied, for bodies of one kernel and running
+ * totals of contiguous lines or of rows of lanes. False: not for this scan, nothing is done. */
+bool tn_scan_run_lines(const tn_scan *s, tn_status **out) TN_MUST_USE;
+
 #endif
