@@ -21,6 +21,7 @@ typedef struct {
     tn_custom_calls *custom_calls;
     tn_meeting *meeting;        /* of all devices; NULL: they don't need one */
     tn_launch_record **records; /* [n_devices] */
+    tn_launch_gang *gang;       /* NULL: one device */
     tn_event **awaited;         /* [n_devices], if the call returns when all is done; else NULL */
 } call;
 
@@ -308,6 +309,10 @@ static tn_status *prepare_record(const call *c, size_t d, tn_launch_record *r)
 
 static tn_status *prepare(call *c)
 {
+    if (c->n_devices > 1) {
+        c->gang = malloc(sizeof *c->gang + c->n_devices * sizeof c->gang->parts[0]);
+        if (!c->gang) return TN_ERROR(RESOURCE_EXHAUSTED, "no memory for an execution");
+    }
     for (size_t d = 0; d < c->n_devices; d++) {
         for (uint32_t i = 0; i < c->loaded->program.info->n_results; i++) c->outs[d][i] = NULL;
         tn_launch_record *r = c->records[d] = new_record(c, d);
@@ -324,6 +329,7 @@ static tn_status *prepare(call *c)
 
 static void undo(call *c)
 {
+    free(c->gang);
     for (size_t d = 0; d < c->n_devices; d++) {
         tn_launch_record *r = c->records[d];
         if (!r) break;
@@ -342,15 +348,11 @@ static void undo(call *c)
 /* Nothing can fail any more. */
 static void start(call *c)
 {
-    tn_client *client = c->loaded->client;
     for (size_t d = 0; d < c->n_devices; d++) {
         if (c->done) c->done[d] = tn_event_retain(c->records[d]->done);
         if (c->awaited) c->awaited[d] = tn_event_retain(c->records[d]->done);
     }
-    /* All devices see launches on several devices in the same order. */
-    if (c->n_devices > 1) pthread_mutex_lock(&client->launch_lock);
-    for (size_t d = 0; d < c->n_devices; d++) tn_launch_start(c->records[d]);
-    if (c->n_devices > 1) pthread_mutex_unlock(&client->launch_lock);
+    tn_launch_start(c->records, (uint32_t)c->n_devices, c->gang);
     for (size_t d = 0; c->awaited && d < c->n_devices; d++) {
         tn_status_free(tn_event_await(c->awaited[d])); /* it is in the event */
         tn_event_release(c->awaited[d]);

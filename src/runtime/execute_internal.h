@@ -112,6 +112,13 @@ typedef struct {
     const void *launch;
 } tn_launch_context;
 
+/* The runs of one launch on several devices, until all their arguments are there. */
+typedef struct {
+    atomic_uint waits;
+    uint32_t n;
+    tn_launch_record *parts[];
+} tn_launch_gang;
+
 struct tn_launch_record {
     tn_task task;
     tn_crew_task crew_task; /* where it runs beside the queue */
@@ -129,10 +136,12 @@ struct tn_launch_record {
     atomic_bool is_poisoned; /* for the run itself, which asks without the lock */
     int launch_id;
     uint32_t replica, partition, part; /* part: which of the launch it is */
-    bool beside;  /* calls out: runs on a thread of its own, beside the queue */
-    bool nested;  /* and was started from such a call */
-    bool alone;   /* no other device runs its part of the same launch */
-    bool entered; /* the caller runs it, and holds the launch queue */
+    tn_launch_gang *gang; /* the first part's while they run; NULL: it is alone, or the device has a
+                             queue of its own */
+    bool beside;          /* calls out: runs on a thread of its own, beside the queue */
+    bool nested;          /* and was started from such a call */
+    bool alone;           /* no other device runs its part of the same launch */
+    bool entered;         /* the caller runs it, and holds the launch queue */
     uint32_t n_args, n_results;
     tn_storage *temp;
     tn_launch_arg *args;
@@ -140,8 +149,9 @@ struct tn_launch_record {
     tn_span *spans; /* arguments, then results */
 };
 
-/* Starts a run that has all it needs, and returns; it ends itself. */
-void tn_launch_start(tn_launch_record *r);
+/* Starts the runs of one launch, which have all they need, and returns; they end themselves. Takes
+ * `g` (malloc), which has room for n parts if n > 1. */
+void tn_launch_start(tn_launch_record *const *parts, uint32_t n, tn_launch_gang *g);
 /* Ends a run that was not started. */
 void tn_launch_free(tn_launch_record *r);
 

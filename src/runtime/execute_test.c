@@ -193,6 +193,47 @@ static void an_argument_may_come_later(void **state)
     assert_ok(tn_buffer_promise_fulfill(promise, NULL, NULL));
 }
 
+/* Who waits holds up nobody, whose end it may be waiting for. */
+static void others_pass_a_run_that_waits(void **state)
+{
+    tn_client *c = open_client(state);
+    program one, two;
+    make_program(&one, 1, 1);
+    make_program(&two, 1, 1);
+    two.info.num_partitions = 2;
+    tn_loaded_executable *l = load(c, &one), *both = load(c, &two);
+    tn_buffer *alias, *y, *z, *outs[2];
+    tn_buffer *a = put_value(memory(c, 0, 0), 1), *b = put_value(memory(c, 1, 0), 2);
+    tn_buffer_promise *promise;
+    tn_execute_options none = {0};
+    assert_ok(tn_buffer_create_alias(memory(c, 1, 0), program_type(), NULL, &alias, &promise));
+    assert_ok(tn_execute(both, &none, (tn_buffer *const *[]){&a, &alias}, 2, 1,
+                         (tn_buffer * *[]){&outs[0], &outs[1]}, NULL));
+    for (int i = 0; i < 2; i++) { /* one after the other, both behind it */
+        assert_ok(try_execute(l, NULL, &a, 1, &y, NULL));
+        assert_ok(try_execute(l, NULL, &y, 1, &z, NULL));
+        assert_event_ok(ready_event(z));
+        assert_value(z, 3);
+        tn_buffer_release(y);
+        tn_buffer_release(z);
+    }
+    tn_event *left = ready_event(outs[0]), *right = ready_event(outs[1]);
+    assert_false(tn_event_is_ready(left));
+    assert_false(tn_event_is_ready(right));
+    assert_ok(tn_buffer_promise_fulfill(promise, b, NULL));
+    assert_event_ok(left);
+    assert_event_ok(right);
+    assert_value(outs[0], 2);
+    assert_value(outs[1], 13);
+    for (int i = 0; i < 2; i++) tn_buffer_release(outs[i]);
+    tn_buffer_release(alias);
+    tn_buffer_release(a);
+    tn_buffer_release(b);
+    tn_loaded_executable_release(l);
+    tn_loaded_executable_release(both);
+    tn_client_close(c);
+}
+
 static void wrong_arguments_are_named(void **state)
 {
     tn_client *c = open_client(state);
@@ -746,6 +787,7 @@ int main(void)
         ON_EACH(errors_reach_everything_that_depends_on_them),
         ON_EACH(an_error_buffer_as_argument_keeps_its_error),
         ON_EACH(an_argument_may_come_later),
+        ON("cpu", others_pass_a_run_that_waits),
         ON_EACH(wrong_arguments_are_named),
         ON_EACH(a_donated_argument_becomes_the_result),
         ON_EACH(a_chain_of_donations_stays_in_one_place),

@@ -217,30 +217,70 @@ static void run_task(tn_task *t)
  * What a run calls out to may take any time, may wait for other runs and start runs itself: on the
  * queue all that would be stuck behind it. So it gets a thread, and one more for each that is
  * nested in it, for those must not wait for a free one. Where it can, the thread that calls does a
- * nested run itself. */
+ * nested run itself. Parts of one launch, which may meet, begin all or not at all. */
 
 enum { CALLERS_AT_MOST = 64 };
 static tn_lane callers = TN_LANE_INIT(callers, CALLERS_AT_MOST);
 
 static void run_beside(tn_crew_task *t)
 {
-    run(TN_CONTAINER(t, tn_launch_record, crew_task));
-}
-
-static void unblock_beside(tn_launch_record *r)
-{
-    if (atomic_fetch_sub_explicit(&r->task.waits, 1, memory_order_acq_rel) > 1) return;
-    r->crew_task.run = run_beside;
-    tn_lane_push(&callers, &r->crew_task, r->nested);
+    tn_launch_record *r = TN_CONTAINER(t, tn_launch_record, crew_task);
+    tn_launch_gang *g = r->gang;
+    for (uint32_t i = 1; g && i < g->n; i++) {
+        g->parts[i]->gang = NULL;
+        g->parts[i]->crew_task.run = run_beside;
+        tn_lane_push(&callers, &g->parts[i]->crew_task, true);
+    }
+    free(g);
+    run(r);
 }
 
 /* ---- The start ---- */
 
+/* All queues see launches on several devices in the same order, as their parts wait for each other.
+ */
+static void enter_queues(tn_launch_gang *g)
+{
+    tn_client *client = g->parts[0]->device->client;
+    tn_work_begin(client); /* the parts may be over before the lock is free again */
+    pthread_mutex_lock(&client->launch_lock);
+    for (uint32_t i = 0; i < g->n; i++)
+        tn_queue_push(g->parts[i]->device->launches, &g->parts[i]->task);
+    pthread_mutex_unlock(&client->launch_lock);
+    tn_work_end(client);
+    free(g);
+}
+
+/* All arguments are there. */
+static void go(tn_launch_record *r)
+{
+    tn_launch_gang *g = r->gang;
+    if (g) r = g->parts[0];
+    if (r->beside) {
+        r->crew_task.run = run_beside;
+        tn_lane_push(&callers, &r->crew_task, r->nested);
+    } else if (g) {
+        enter_queues(g);
+    } else {
+        tn_queue_push(r->device->launches, &r->task);
+    }
+}
+
+static atomic_uint *waits_of(tn_launch_record *r)
+{
+    return r->gang ? &r->gang->waits : &r->task.waits;
+}
+
+static void unblock(tn_launch_record *r)
+{
+    if (!r->device->synchronous) tn_queue_unblock(r->device->launches, &r->task);
+    else if (atomic_fetch_sub_explicit(waits_of(r), 1, memory_order_acq_rel) == 1) go(r);
+}
+
 static void arg_is_ready(tn_waiter *w, const tn_status *s)
 {
-    tn_launch_record *r = TN_CONTAINER(w, tn_launch_arg, waiter)->launch;
-    if (r->beside) unblock_beside(r);
-    else tn_queue_unblock(r->device->launches, &r->task);
+    (void)s;
+    unblock(TN_CONTAINER(w, tn_launch_arg, waiter)->launch);
 }
 
 /* What comes from the same stream is in front of us there already. */
@@ -270,15 +310,34 @@ static void enter_device(tn_launch_record *r)
     pthread_mutex_unlock(&d->lock);
 }
 
-void tn_launch_start(tn_launch_record *r)
+static void list_run(tn_launch_record *r)
+{
+    tn_work_begin(r->device->client);
+    r->task.run = run_task;
+    r->beside = r->device->concurrent && r->loaded->program.info->calls_out;
+    r->nested = r->beside && tn_custom_call_depth() > 0;
+}
+
+static void await_args(tn_launch_record *r)
+{
+    for (uint32_t i = 0; i < r->n_args; i++) {
+        tn_launch_arg *a = &r->args[i];
+        a->waiter.fn = arg_is_ready;
+        a->launch = r;
+        if (!must_wait(r, a) || !tn_event_add_waiter(a->ready, &a->waiter)) unblock(r);
+    }
+}
+
+/* Where the device has a queue of its own, runs enter ours at once, since what comes later counts
+ * on what is in front. Elsewhere they enter it when they can run: what they wait for may come from
+ * a callback that waits for a run behind. */
+static void start(tn_launch_record *r)
 {
     tn_queue *queue = r->device->launches;
-    tn_work_begin(r->device->client);
+    list_run(r);
     unsigned waits = 0;
     for (uint32_t i = 0; i < r->n_args; i++)
         if (must_wait(r, &r->args[i])) waits++;
-    r->beside = r->alone && r->device->concurrent && r->loaded->program.info->calls_out;
-    r->nested = r->beside && tn_custom_call_depth() > 0;
     r->entered = !r->beside && waits == 0 && is_cheap(r) && tn_queue_try_enter(queue);
     if (r->launch_id != 0 && !(r->entered && r->device->synchronous)) enter_device(r);
     if (r->entered || (r->nested && waits == 0)) {
@@ -287,18 +346,46 @@ void tn_launch_start(tn_launch_record *r)
     }
 
     /* One more, so that it does not run while waiters are still being added. */
-    r->task.run = run_task;
     atomic_init(&r->task.waits, r->n_args + 1);
-    if (!r->beside) tn_queue_push(queue, &r->task);
-    for (uint32_t i = 0; i < r->n_args; i++) {
-        tn_launch_arg *a = &r->args[i];
-        a->waiter.fn = arg_is_ready;
-        a->launch = r;
-        if (!must_wait(r, a) || !tn_event_add_waiter(a->ready, &a->waiter))
-            arg_is_ready(&a->waiter, NULL);
+    if (!r->device->synchronous) tn_queue_push(queue, &r->task);
+    await_args(r);
+    unblock(r);
+}
+
+static void start_gang(tn_launch_gang *g)
+{
+    unsigned n_args = 0;
+    for (uint32_t i = 0; i < g->n; i++) {
+        tn_launch_record *r = g->parts[i];
+        r->gang = g;
+        list_run(r);
+        if (r->launch_id != 0) enter_device(r);
+        n_args += r->n_args;
     }
-    if (r->beside) unblock_beside(r);
-    else tn_queue_unblock(queue, &r->task);
+    atomic_init(&g->waits, n_args + 1);
+    tn_launch_record *first = g->parts[0];
+    for (uint32_t i = 0; i < g->n; i++) await_args(g->parts[i]);
+    unblock(first);
+}
+
+void tn_launch_start(tn_launch_record *const *parts, uint32_t n, tn_launch_gang *g)
+{
+    tn_client *client = parts[0]->device->client;
+    if (n == 1) {
+        start(parts[0]);
+    } else if (parts[0]->device->synchronous) {
+        for (uint32_t i = 0; i < n; i++) g->parts[i] = parts[i];
+        g->n = n;
+        start_gang(g);
+        return;
+    } else {
+        tn_work_begin(client);
+        pthread_mutex_lock(&client->launch_lock);
+        for (uint32_t i = 0; i < n; i++) start(parts[i]);
+        pthread_mutex_unlock(&client->launch_lock);
+        tn_work_end(client);
+    }
+    free(g);
 }
 
 void tn_device_poison(tn_device *d, int launch_id, tn_status *error, bool *poisoned)

@@ -4,13 +4,15 @@
 import subprocess
 import sys
 import threading
+import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from common import DEV, host_memory, still_works
+from common import DEV, DEVICES, host_memory, still_works
 from jax.experimental import buffer_callback, io_callback
+from jax.sharding import PartitionSpec as P
 
 
 def double(x):
@@ -115,6 +117,76 @@ def test_a_callback_waits_for_another_thread_that_runs_programs():
     x = np.ones((64,), np.float32)
     y = jax.jit(lambda v: jax.pure_callback(other, jax.ShapeDtypeStruct((64,), np.float32), v))(x)
     np.testing.assert_allclose(np.asarray(y), np.cos(x), rtol=1e-6)
+
+
+def on_device(d, x):
+    """What a callback does that runs a program: on our device, whatever JAX's default is there."""
+    return np.asarray(jax.jit(lambda v: jnp.sin(v).sum())(jax.device_put(np.asarray(x), DEVICES[d])))
+
+
+SIN = np.float32(np.sin(np.ones(4)).sum())
+
+
+@host_memory
+@pytest.mark.parametrize("d", [0, 1])
+@pytest.mark.parametrize("n", [1, 700])
+def test_a_callback_runs_programs_while_others_wait_for_its_result(d, n):
+    def late(v):
+        time.sleep(0.1)  # until the others have been started
+        return on_device(d, v)
+
+    f = jax.jit(lambda v: jax.pure_callback(late, jax.ShapeDtypeStruct((), np.float32), v))
+    g = jax.jit(lambda y: (jnp.ones((n, n)) * y) @ jnp.ones((n, n)))
+    x = jax.device_put(np.ones(4, np.float32), DEV)
+    y = f(x)
+    moved = jax.device_put(y, DEVICES[d])
+    z, w = g(moved), g(jax.device_put(np.float32(3), DEVICES[d]))
+    np.testing.assert_allclose(np.asarray(w), 3 * n)
+    np.testing.assert_allclose(np.asarray(z), SIN * n, rtol=1e-5)
+
+
+@host_memory
+@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize("how", ["shard_map", "pmap"])
+def test_callbacks_of_several_devices_run_programs(how, other):
+    def call(v, i):
+        f = lambda a, i: on_device(int(i) ^ other, a)
+        return jax.lax.psum(jax.pure_callback(f, jax.ShapeDtypeStruct((), np.float32), v, i), "i")
+
+    if how == "pmap":
+        f = jax.pmap(lambda v: call(v, jax.lax.axis_index("i")), axis_name="i", devices=DEVICES[:2])
+        x = np.ones((2, 4), np.float32)
+    else:
+        mesh = jax.sharding.Mesh(np.array(DEVICES[:2]), ("i",))
+        f = jax.jit(jax.shard_map(lambda v: call(v, jax.lax.axis_index("i"))[None], mesh=mesh, in_specs=P("i"),
+                                  out_specs=P("i")))
+        x = np.ones(8, np.float32)
+    runs = [f(x) for _ in range(20)]  # more than are run at once
+    for y in runs:
+        np.testing.assert_allclose(np.asarray(y), [2 * SIN] * 2, rtol=1e-5)
+
+
+@host_memory
+def test_a_launch_on_several_devices_within_a_callback_of_another():
+    mesh = jax.sharding.Mesh(np.array(DEVICES[:2]), ("i",))
+    over = lambda f: jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P("i")))
+    inner = over(lambda v: jax.lax.psum(v, "i"))
+    ordered = []
+
+    def call(v):
+        io_callback(lambda a: ordered.append(float(a)), None, v.sum())
+        r = jax.pure_callback(lambda a: np.asarray(inner(jax.device_put(
+            np.asarray(a), jax.sharding.NamedSharding(mesh, P("i"))))), jax.ShapeDtypeStruct((4,), np.float32), v)
+        return jax.lax.psum(r, "i")
+
+    outer = over(call)
+    runs = [outer(np.arange(8, dtype=np.float32)) for _ in range(30)]
+    jax.effects_barrier()
+    half = lambda a: np.tile(a[:2] + a[2:], 2)
+    want = half(np.arange(4.0)) + half(np.arange(4.0, 8.0))
+    for y in runs:
+        np.testing.assert_array_equal(np.asarray(y), np.tile(want, 2))
+    assert sorted(ordered) == [6.0] * 30 + [22.0] * 30
 
 
 def test_an_exception_keeps_its_text_and_the_next_program_works():
