@@ -138,10 +138,10 @@ struct tn_launch_record {
     uint32_t replica, partition, part; /* part: which of the launch it is */
     tn_launch_gang *gang; /* the first part's while they run; NULL: it is alone, or the device has a
                              queue of its own */
-    bool beside;          /* calls out: runs on a thread of its own, beside the queue */
-    bool nested;          /* and was started from such a call */
-    bool alone;           /* no other device runs its part of the same launch */
-    bool entered;         /* the caller runs it, and holds the launch queue */
+    bool beside;  /* runs on a thread of its own, beside the queue: calls out, or may last */
+    bool nested;  /* and was started from such a call */
+    bool alone;   /* no other device runs its part of the same launch */
+    bool entered; /* the caller runs it, and holds the launch queue */
     uint32_t n_args, n_results;
     tn_storage *temp;
     tn_launch_arg *args;

@@ -217,10 +217,20 @@ static void run_task(tn_task *t)
  * What a run calls out to may take any time, may wait for other runs and start runs itself: on the
  * queue all that would be stuck behind it. So it gets a thread, and one more for each that is
  * nested in it, for those must not wait for a free one. Where it can, the thread that calls does a
- * nested run itself. Parts of one launch, which may meet, begin all or not at all. */
+ * nested run itself. Parts of one launch, which may meet, begin all or not at all.
+ *
+ * A run that may last, perhaps for ever, has a thread too, so that the device goes on with others.
+ */
 
-enum { CALLERS_AT_MOST = 64 };
+enum { CALLERS_AT_MOST = 64, LASTING_AT_MOST = 64 };
+#define LASTING_NS 1000000000u
 static tn_lane callers = TN_LANE_INIT(callers, CALLERS_AT_MOST);
+static tn_lane lasting = TN_LANE_INIT(lasting, LASTING_AT_MOST);
+
+static tn_lane *lane_of(const tn_launch_record *r)
+{
+    return r->loaded->program.info->calls_out ? &callers : &lasting;
+}
 
 static void run_beside(tn_crew_task *t)
 {
@@ -229,7 +239,7 @@ static void run_beside(tn_crew_task *t)
     for (uint32_t i = 1; g && i < g->n; i++) {
         g->parts[i]->gang = NULL;
         g->parts[i]->crew_task.run = run_beside;
-        tn_lane_push(&callers, &g->parts[i]->crew_task, true);
+        tn_lane_push(lane_of(r), &g->parts[i]->crew_task, true);
     }
     free(g);
     run(r);
@@ -258,7 +268,7 @@ static void go(tn_launch_record *r)
     if (g) r = g->parts[0];
     if (r->beside) {
         r->crew_task.run = run_beside;
-        tn_lane_push(&callers, &r->crew_task, r->nested);
+        tn_lane_push(lane_of(r), &r->crew_task, r->nested);
     } else if (g) {
         enter_queues(g);
     } else {
@@ -314,8 +324,9 @@ static void list_run(tn_launch_record *r)
 {
     tn_work_begin(r->device->client);
     r->task.run = run_task;
-    r->beside = r->device->concurrent && r->loaded->program.info->calls_out;
-    r->nested = r->beside && tn_custom_call_depth() > 0;
+    const tn_executable_info *info = r->loaded->program.info;
+    r->beside = r->device->concurrent && (info->calls_out || info->cost_ns > LASTING_NS);
+    r->nested = r->beside && info->calls_out && tn_custom_call_depth() > 0;
 }
 
 static void await_args(tn_launch_record *r)

@@ -130,6 +130,28 @@ def test_a_run_without_end_can_be_interrupted_and_the_process_ends():
     assert seconds < 20, seconds
 
 
+@pytest.mark.skipif(PLATFORM != "tenon", reason="a device with one queue is busy until the loop ends")
+def test_after_an_interrupted_run_without_end_other_programs_run():
+    rc, out, err, seconds = interrupt("""
+        from jax.sharding import Mesh, PartitionSpec as P
+        forever = lambda x: jax.lax.while_loop(lambda c: c[0] < 1e30, lambda c: jnp.stack([c[0] * 1, c[1] + 1]), x)
+        mesh = Mesh(np.array(jax.devices()[:2]), ("i",))
+        over = lambda f: jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P("i")))
+        both = over(lambda x: jax.lax.while_loop(lambda c: c[0] < 1e30, lambda c: jax.lax.psum(c, "i") / 2, x))
+        runs = [jax.jit(forever)(put(np.float32([1, 2]))), both(np.ones(4, np.float32))]
+        print("go")
+        try:
+            runs[0].block_until_ready()
+        except KeyboardInterrupt:
+            print("caught")
+        assert int(jax.jit(lambda x: (x @ x).sum())(put(np.ones((300, 300), np.float32)))) == 300 ** 3
+        assert np.array_equal(over(lambda x: jax.lax.psum(x, "i"))(np.arange(4.0)), [2, 4, 2, 4])
+        assert not runs[0].is_ready()
+        print("fine")
+    """, "go", JAX_NUM_CPU_DEVICES="2")
+    assert rc == 0 and "caught" in out and "fine" in out and seconds < 30, (rc, out, err, seconds)
+
+
 def test_after_an_interrupted_wait_the_work_goes_on():
     rc, out, err, seconds = interrupt("""
         n = 3_000_000
