@@ -10,6 +10,7 @@
 #include "ops/reduce_fold.h"
 #include "ops/scan.h"
 #include "ops/strided.h"
+#include "ops/window_rows.h"
 #include "ops/window_shape.h"
 
 tn_status *tn_infer_reduce_window(const tn_op *op, tn_arena *a, const tn_type **out)
@@ -427,7 +428,13 @@ tn_status *tn_eval_reduce_window(const tn_op *op, const tn_eval_context *ctx,
         TN_TRY(padding_counts(&j, &counts));
         if (!counts) return run_totals(&j, operands, (uint32_t)dim, kind);
     }
+    bool by_dimension = window_elements(&j) >= LARGE && is_exact(&j);
+    if (j.n == 1 && !(by_dimension && window_elements(&j) >= 4 * LARGE)) {
+        tn_window_fold f = {op, ctx, &j.combiner, dims, operands, j.inits, results, true};
+        TN_TRY(padding_counts(&j, &f.padding_counts));
+        if (tn_window_fold_rows(&f)) return NULL;
+    }
     TN_TRY(pad_operands(&j, operands));
-    if (window_elements(&j) >= LARGE && is_exact(&j)) return fold_by_dimension(&j);
+    if (by_dimension) return fold_by_dimension(&j);
     return fold_windows(&j);
 }
