@@ -48,6 +48,11 @@ static bool random_geometry(geometry *g, bool wide)
         g->dilation[d] = wide || random_below(3) ? 1 : 1 + random_below(3);
         g->padding[2 * d] = random_below(9) - 2;
         g->padding[2 * d + 1] = random_below(9) - 2;
+        if (d && d == g->rank - 1 && !random_below(3)) { /* channels */
+            g->n[d] = 1 + random_below(100);
+            g->size[d] = g->stride[d] = g->base[d] = 1;
+            g->padding[2 * d] = g->padding[2 * d + 1] = 0;
+        }
         int64_t padded = (g->n[d] - 1) * g->base[d] + 1 + g->padding[2 * d] + g->padding[2 * d + 1];
         int64_t span = (g->size[d] - 1) * g->dilation[d] + 1;
         if (padded < 0 || span > padded) return false;
