@@ -5,6 +5,7 @@
 
 #include "kernels/conv_arrange.h"
 #include "kernels/conv_lanes.h"
+#include "kernels/conv_lines.h"
 #include "kernels/conv_paths.h"
 #include "kernels/gemm_blocks.h"
 #include "kernels/work_parts.h"
@@ -95,10 +96,13 @@ size_t tn_conv_workspace(const tn_conv *c, const tn_thread_pool *pool)
     size_t threads = (size_t)tn_thread_pool_size(pool), copy;
     if (tn_conv_is_lanes(c)) return part_bytes(c, true) * threads;
     tn_conv arranged;
-    size_t parts = groups_are_parallel(c) ? threads : 1;
+    size_t parts = groups_are_parallel(c) ? threads : 1, lines = 0, other;
+    if (tn_conv_is_lines(c))
+        lines = round_up(tn_conv_lines_workspace(c, parts > 1 ? 1 : (int)threads)) * parts;
     if (tn_conv_arrange(c, &arranged, &copy))
-        return round_up(copy) + part_bytes(&arranged, false) * parts;
-    return part_bytes(c, false) * parts;
+        other = round_up(copy) + part_bytes(&arranged, false) * parts;
+    else other = part_bytes(c, false) * parts;
+    return other > lines ? other : lines;
 }
 
 typedef struct {
@@ -106,6 +110,7 @@ typedef struct {
     const char *in, *kernel;
     char *out;
     tn_work_parts *parts;
+    bool lines;
 } job;
 
 /* --- without working memory: one sum after the other --- */
@@ -144,7 +149,7 @@ static void naive_rows(const tn_conv_part *p, const char *in, const char *kernel
     }
 }
 
-static void zero_rows(const tn_conv_part *p, char *out)
+void tn_conv_zero_rows(const tn_conv_part *p, char *out)
 {
     static const char zeros[64 * 16];
     tn_gemm_store *store = tn_gemm_store_for(p->kind, p->c->type);
@@ -165,10 +170,14 @@ static void run_group(const job *j, int64_t group, tn_thread_pool *pool, char *w
     const char *in = j->in + group * c->in_group * e,
                *kernel = j->kernel + group * c->kernel_group * e;
     char *out = j->out + group * c->out_group * e;
+    if (j->lines) {
+        tn_conv_lines_run(c, in, kernel, out, pool, workspace);
+        return;
+    }
     for (int64_t phase = 0; phase < n; phase++) {
         tn_conv_part p;
         if (!tn_conv_part_make(c, phase, false, &p)) {
-            zero_rows(&p, out);
+            tn_conv_zero_rows(&p, out);
             continue;
         }
         if (!workspace) {
@@ -189,7 +198,7 @@ static void run_lanes(const job *j, tn_thread_pool *pool, char *workspace)
         tn_conv_part p;
         if (tn_conv_part_make(j->c, phase, true, &p))
             tn_conv_lanes_run(&p, j->in, j->kernel, j->out, pool, workspace);
-        else zero_rows(&p, j->out);
+        else tn_conv_zero_rows(&p, j->out);
     }
 }
 
@@ -213,7 +222,8 @@ void tn_conv_run(const tn_conv *c, const void *in, const void *kernel, void *out
     }
     tn_conv arranged;
     size_t copy;
-    if (workspace && tn_conv_arrange(c, &arranged, &copy)) {
+    j.lines = workspace && tn_conv_is_lines(c) && tn_conv_lines_allow(c, kernel);
+    if (workspace && !j.lines && tn_conv_arrange(c, &arranged, &copy)) {
         tn_conv_arrange_run(c, &arranged, in, workspace, pool);
         j.c = &arranged, j.in = workspace;
         workspace = (char *)workspace + round_up(copy);
@@ -224,7 +234,8 @@ void tn_conv_run(const tn_conv *c, const void *in, const void *kernel, void *out
     }
     tn_work_parts parts;
     j.parts = &parts;
-    tn_work_parts_init(&parts, workspace, part_bytes(j.c, false), tn_thread_pool_size(pool));
+    size_t size = j.lines ? round_up(tn_conv_lines_workspace(c, 1)) : part_bytes(j.c, false);
+    tn_work_parts_init(&parts, workspace, size, tn_thread_pool_size(pool));
     tn_gemm_kind kind = tn_gemm_kind_for(c->type, c->type, c->type);
     double cost = tn_gemm_cost_ns(kind, &tn_gemm_table_get()->kinds[kind], products(c)) + 1000;
     tn_parallel_for(pool, c->groups, cost, some_groups, &j);

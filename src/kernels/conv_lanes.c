@@ -12,6 +12,8 @@ extern const tn_conv_lanes_table tn_conv_lanes_table_avx512, tn_conv_lanes_table
 #endif
 extern const tn_conv_lanes_table tn_conv_lanes_table_baseline;
 
+enum { BLOCK_ROWS = 16 }; /* of the innermost loop, in one item */
+
 static const tn_conv_lanes_table *table_get(void)
 {
 #if defined(__x86_64__)
@@ -51,8 +53,8 @@ typedef struct {
     tn_conv_lanes *const *tiles;
     const char *in, *kernel;
     char *out;
-    int64_t vl, width; /* elements of a vector; columns of one item */
-    int64_t column_blocks;
+    int64_t vl, width, height; /* elements of a vector; columns and rows of one item */
+    int64_t column_blocks, row_blocks;
     tn_conv_rows row; /* the innermost loop of rows, done in tiles */
     tn_gemm_store *store;
     tn_work_parts *parts;
@@ -124,7 +126,7 @@ static void tile(const job *j, const terms *t, int64_t in, int64_t out, int64_t 
     tn_conv_lanes *sum = j->tiles[TN_CONV_LANE_VECTORS * (rows - 1) + vectors - 1];
     for (int64_t k = 0; k < t->n || k == 0; k += block)
         sum(least(block, t->n - k), j->in + in + column * e, j->row.in, t->in + k,
-            j->kernel + column * e, t->kernel + k, to, to_row, k > 0);
+            j->kernel + column * p->kernel_column, t->kernel + k, to, to_row, k > 0);
     if (direct) return;
     for (int64_t i = 0; i < rows; i++)
         j->store(j->out + out + i * j->row.out + (column + fresh) * p->out_column, p->out_column,
@@ -152,7 +154,10 @@ static void some_items(void *ctx, int64_t begin_item, int64_t end_item)
     terms t = {
         .n = -1, .in = (int64_t *)memory, .kernel = (int64_t *)memory + tn_conv_term_count(p)};
     for (int64_t item = begin_item; item < end_item; item++) {
-        int64_t outer = item / j->column_blocks, columns = item % j->column_blocks * j->width;
+        int64_t columns = item % j->column_blocks * j->width, outer = item / j->column_blocks;
+        int64_t row = outer % j->row_blocks * j->height,
+                end_row = least(row + j->height, j->row.size);
+        outer /= j->row_blocks;
         int64_t in = p->in_start, out = p->out_start, begin[TN_CONV_MAX_LOOPS],
                 end[TN_CONV_MAX_LOOPS];
         for (int i = 0; i < p->n_terms; i++) begin[i] = 0, end[i] = p->terms[i].size;
@@ -162,13 +167,13 @@ static void some_items(void *ctx, int64_t begin_item, int64_t end_item)
             in += q * p->rows[r].in, out += q * p->rows[r].out;
             narrow(p, &p->rows[r], q, begin, end);
         }
-        for (int64_t q = 0, rows; q < j->row.size; q += rows) {
+        for (int64_t q = row, rows; q < end_row; q += rows) {
             int64_t first[TN_CONV_MAX_LOOPS], last[TN_CONV_MAX_LOOPS];
             size_t size = sizeof(int64_t) * (size_t)p->n_terms;
             memcpy(first, begin, size), memcpy(last, end, size);
             bool whole = narrow(p, &j->row, q, first, last);
             /* Rows that use the same terms make a tile. */
-            for (rows = 1; whole && rows < TN_CONV_LANE_ROWS && q + rows < j->row.size; rows++) {
+            for (rows = 1; whole && rows < TN_CONV_LANE_ROWS && q + rows < end_row; rows++) {
                 int64_t unused[2 * TN_CONV_MAX_LOOPS] = {0};
                 if (!narrow(p, &j->row, q + rows, unused, unused + TN_CONV_MAX_LOOPS)) break;
             }
@@ -191,7 +196,7 @@ void tn_conv_lanes_run(const tn_conv_part *p, const char *in, const char *kernel
     size_t part_size = (tn_conv_lanes_workspace(p) + 63) / 64 * 64;
     tn_work_parts_init(&parts, workspace, part_size, tn_thread_pool_size(pool));
     job j = {.p = p,
-             .tiles = table_get()->kinds[p->kind],
+             .tiles = (p->kernel_column ? table_get()->kinds : table_get()->shared)[p->kind],
              .in = in,
              .kernel = kernel + p->kernel_start,
              .out = out,
@@ -201,7 +206,9 @@ void tn_conv_lanes_run(const tn_conv_part *p, const char *in, const char *kernel
              .parts = &parts};
     int64_t rows = tn_conv_row_count(p), outer = rows / j.row.size;
     /* Few rows, as in the gradient of a kernel: columns are shared out too. */
-    j.width = outer >= 32 ? p->columns : TN_CONV_LANE_VECTORS * j.vl;
+    j.height = outer < 32 && j.row.size >= 2 * BLOCK_ROWS ? BLOCK_ROWS : j.row.size;
+    j.row_blocks = ceil_div(j.row.size, j.height);
+    j.width = outer * j.row_blocks >= 32 ? p->columns : TN_CONV_LANE_VECTORS * j.vl;
     j.column_blocks = ceil_div(p->columns, j.width);
     if (p->columns % j.width &&
         p->columns % j.width < j.vl) { /* the last block must hold a vector */
@@ -209,7 +216,7 @@ void tn_conv_lanes_run(const tn_conv_part *p, const char *in, const char *kernel
         j.column_blocks = 1;
     }
     double products = (double)rows * (double)tn_conv_term_count(p) * (double)p->columns;
-    int64_t items = outer * j.column_blocks;
+    int64_t items = outer * j.row_blocks * j.column_blocks;
     tn_parallel_for(pool, items, 2 * tn_gemm_cost_ns(p->kind, loops, products) / (double)items,
                     some_items, &j);
 }

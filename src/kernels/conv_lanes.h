@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv_lanes.h - internal: depthwise convolution, where each group has one output feature and
- * groups are neighbours in memory: a vector holds one position of several groups. */
+ * groups are neighbours in memory: a vector holds one position of several groups. They may share a
+ * kernel. */
 #ifndef TN_KERNELS_CONV_LANES_H
 #define TN_KERNELS_CONV_LANES_H
 
@@ -8,14 +9,15 @@
 
 enum { TN_CONV_LANE_ROWS = 4, TN_CONV_LANE_VECTORS = 4 };
 
-/* c[i] (+)= sum over p < n of a[i * a_row + a_at[p]] * b[b_at[p]], each a row of vectors. All in
- * bytes. */
+/* c[i] (+)= sum over p < n of a[i * a_row + a_at[p]] * b[b_at[p]], each a row of vectors (b: or one
+ * element). All in bytes. */
 typedef void tn_conv_lanes(int64_t n, const char *a, int64_t a_row, const int64_t *a_at,
                            const char *b, const int64_t *b_at, char *c, int64_t c_row, bool add);
 
 typedef struct {
-    /* [TN_CONV_LANE_VECTORS * (rows - 1) + vectors - 1]; NULL for complex kinds */
-    tn_conv_lanes *const *kinds[TN_GEMM_KIND_COUNT];
+    /* [TN_CONV_LANE_VECTORS * (rows - 1) + vectors - 1]; NULL for complex kinds. `shared`: one
+     * element of b for all lanes */
+    tn_conv_lanes *const *kinds[TN_GEMM_KIND_COUNT], *const *shared[TN_GEMM_KIND_COUNT];
 } tn_conv_lanes_table;
 
 /* Whether a convolution is of this form. */

@@ -23,6 +23,9 @@ size_t tn_conv_gather_workspace(const tn_conv_part *p);
 void tn_conv_gather_run(const tn_conv_part *p, const char *in, const char *kernel, char *out,
                         tn_thread_pool *pool, char *workspace);
 
+/* Writes 0 to all outputs of the part. */
+void tn_conv_zero_rows(const tn_conv_part *p, char *out);
+
 /* The offset in bytes of row i in the result. */
 int64_t tn_conv_out_offset(const tn_conv_part *p, int64_t i);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions of random shapes, orders of dimensions and types against the definition in conv.h.
  * Values are small integers, so every sum is exact and every way to compute it must give it. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -304,6 +305,47 @@ static void depthwise_and_grouped(void **state)
         }
 }
 
+/* Positions next to each other in memory, and few features. */
+static void lines_of_few_features(void **state)
+{
+    for (int t = 0; t < 8; t++)
+        for (int64_t width = 8; width < 400; width = width * 2 + 5) {
+            tn_conv c = {.type = types[t],
+                         .groups = 1 + random_below(2) * 2,
+                         .batch = 1 + random_below(2),
+                         .in_features = 1 + random_below(3),
+                         .out_features = 1 + random_below(5),
+                         .rank = 2};
+            int64_t taps = 1 + random_below(6);
+            c.axes[0] = axis(40, 3, 1 + random_below(2), random_below(3));
+            c.axes[1] = axis(width, taps, 1, random_below(taps + 2));
+            c.axes[1].kernel_dilation = 1 + random_below(2);
+            c.axes[1].reversed = random_below(2);
+            c.axes[1].out_size = output_size(&c.axes[1], random_below(4) - 1);
+            check_problem(c, FIRST);
+            c.groups = c.in_features = c.out_features = 1;
+            check_problem(c, LAST);
+        }
+}
+
+/* What lies outside of the input is left out, not multiplied by 0. */
+static void an_infinite_kernel_does_not_meet_padding(void **state)
+{
+    enum { N = 200 };
+    static float in[N], out[N];
+    float kernel[3] = {INFINITY, 1, 1};
+    for (int i = 0; i < N; i++) in[i] = 1;
+    tn_conv c = {
+        .type = TN_F32, .groups = 1, .batch = 1, .in_features = 1, .out_features = 1, .rank = 1};
+    c.axes[0] = axis(N, 3, 1, 1);
+    c.axes[0].in_stride = c.axes[0].kernel_stride = c.axes[0].out_stride = 1;
+    void *memory = aligned_alloc(64, tn_conv_workspace(&c, pool) / 64 * 64 + 64);
+    tn_conv_run(&c, in, kernel, out, pool, memory);
+    free(memory);
+    assert_true(out[0] == 2);
+    for (int i = 1; i < N; i++) assert_true(isinf(out[i]));
+}
+
 /* More terms than fit a panel, so the kernel is done in blocks. */
 static void a_kernel_larger_than_the_cache(void **state)
 {
@@ -352,6 +394,8 @@ static int run(void)
         cmocka_unit_test(any_shape_order_and_type),
         cmocka_unit_test(shapes_of_networks),
         cmocka_unit_test(depthwise_and_grouped),
+        cmocka_unit_test(lines_of_few_features),
+        cmocka_unit_test(an_infinite_kernel_does_not_meet_padding),
         cmocka_unit_test(a_kernel_larger_than_the_cache),
         cmocka_unit_test(empty_sizes),
         cmocka_unit_test(absurd_sizes_do_not_fit),
