@@ -81,14 +81,17 @@ static double tile_cost(const tn_conv_part *p, int row, int term)
     int f = fused_term(p, row, term);
     if (f >= 0)
         fused = (double)least(p->terms[f].size, fused_steps(p, p->terms[f].size, (int64_t)run));
-    double cost = (double)(r->size - high + low) * (run * 4 + 60 / fused);
+    double cost = (double)(r->size - high + low) * (run * 5 + 60 / fused),
+           tiles = (double)(r->size - high + low);
     if (high > low) {
         double segments = (double)ceil_div(high - low, loops->mr),
                rows = (double)(high - low) / segments;
         double busy = rows < 4 ? 4 : rows; /* fewer rows than that wait for each other */
-        cost += segments * (run * busy + (4 * rows + 50) / fused);
+        cost += segments * (run * (busy + 1) + (4 * rows + 50) / fused);
+        tiles += segments;
     }
-    return around * runs * (double)ceil_div(p->columns, loops->nv * loops->vl) * cost;
+    return around * (double)ceil_div(p->columns, loops->nv * loops->vl) *
+           (runs * cost + 150 * tiles);
 }
 
 tn_conv_direct_plan tn_conv_direct_choose(const tn_conv_part *p)
@@ -263,9 +266,21 @@ static bool next_terms(const job *j, const segment *s, int64_t *at)
     return false;
 }
 
+/* Where the sums of a segment are made: in the result or beside it. */
+typedef struct {
+    char *at;
+    int64_t row;
+} place;
+
+static void clear(const job *j, const segment *s, int64_t panel, place tile)
+{
+    for (int64_t i = 0; i < s->rows; i++)
+        memset(tile.at + i * tile.row, 0, (size_t)(panel_width(j, panel) * j->p->e));
+}
+
 /* Adds the products of the run, at all steps of the fused loop, to rows [low, high) of the tile. */
 static void sum_runs(const job *j, const segment *s, int64_t panel, const int64_t *at, int64_t low,
-                     int64_t high, char *tile, bool *started)
+                     int64_t high, place tile, bool *started)
 {
     const tn_conv_part *p = j->p;
     int64_t width = panel_width(j, panel), pitch = width * p->e;
@@ -287,38 +302,42 @@ static void sum_runs(const job *j, const segment *s, int64_t panel, const int64_
         runs.n = least(steps, last - f);
         for (int64_t q = s->begin[j->term]; q < s->end[j->term]; q += block) {
             sum(least(block, s->end[j->term] - q), j->in + in + f * runs.a + q * j->run.in,
-                j->row.in, j->run.in, packed + f * runs.b + q * pitch, pitch, tile + low * pitch,
-                pitch, *started ? TN_TILE_ADD : TN_TILE_STORE, &runs);
+                j->row.in, j->run.in, packed + f * runs.b + q * pitch, pitch,
+                tile.at + low * tile.row, tile.row, *started ? TN_TILE_ADD : TN_TILE_STORE, &runs);
             *started = true;
         }
     }
 }
 
 /* Adds the products of all terms of the segment to `tile`. */
-static void sum_segment(const job *j, const segment *s, int64_t panel, char *tile)
+static void sum_segment(const job *j, const segment *s, int64_t panel, place tile, bool started)
 {
     const tn_conv_part *p = j->p;
-    int64_t pitch = panel_width(j, panel) * p->e, at[TN_CONV_MAX_LOOPS];
-    bool started = false;
+    int64_t at[TN_CONV_MAX_LOOPS];
     memcpy(at, s->begin, sizeof(int64_t) * (size_t)p->n_terms);
     do {
         int64_t low = 0, high = s->rows;
         if (j->row_edge_term >= 0) row_range(j, s, at[j->row_edge_term], &low, &high);
         if (low >= high) continue;
         if (!started && high - low < s->rows) {
-            memset(tile, 0, (size_t)(s->rows * pitch));
+            clear(j, s, panel, tile);
             started = true;
         }
         sum_runs(j, s, panel, at, low, high, tile, &started);
     } while (next_terms(j, s, at));
-    if (!started) memset(tile, 0, (size_t)(s->rows * pitch));
+    if (!started) clear(j, s, panel, tile);
+}
+
+static char *out_of(const job *j, const segment *s, int64_t panel)
+{
+    return j->out + s->out + s->first * j->row.out + panel * j->nr * j->p->out_column;
 }
 
 static void store_segment(const job *j, const segment *s, int64_t panel, const char *tile)
 {
     const tn_conv_part *p = j->p;
     int64_t cols = panel_columns(j, panel), pitch = panel_width(j, panel) * p->e;
-    char *out = j->out + s->out + s->first * j->row.out + panel * j->nr * p->out_column;
+    char *out = out_of(j, s, panel);
     if (!j->add && p->out_column != p->e && j->row.out == p->e) {
         if (p->e == 4) p->table->transpose4(out, p->out_column, tile, pitch, s->rows, cols);
         else p->table->transpose8(out, p->out_column, tile, pitch, s->rows, cols);
@@ -328,19 +347,34 @@ static void store_segment(const job *j, const segment *s, int64_t panel, const c
         j->store(out, p->out_column, tile, cols, j->add);
 }
 
+/* Asks for the lines of the result while its sums are made. */
+static void fetch(place to, int64_t rows, int64_t bytes)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(to.at + i * to.row + b, 1);
+}
+
 static void compute_items(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
-    _Alignas(64) char tile[MAX_TILE_BYTES];
+    _Alignas(64) char beside[MAX_TILE_BYTES];
     for (int64_t item = begin; item < end; item++) {
         int64_t panel = item % j->panels, first = item / j->panels * j->block;
         int64_t last = least(first + j->block, j->all_segments);
+        int64_t width = panel_width(j, panel);
+        bool in_place = j->p->out_column == j->p->e && width == panel_columns(j, panel);
         for (int64_t i = first; i < last; i++) {
             segment s;
-            if (open_segment(j, i, &s)) sum_segment(j, &s, panel, tile);
-            else if (j->add) continue;
-            else memset(tile, 0, (size_t)(s.rows * panel_width(j, panel) * j->p->e));
-            store_segment(j, &s, panel, tile);
+            bool any = open_segment(j, i, &s);
+            if (!any && j->add) continue;
+            place to = {beside, width * j->p->e};
+            if (in_place) {
+                to = (place){out_of(j, &s, panel), j->row.out};
+                fetch(to, s.rows, width * j->p->e);
+            }
+            if (any) sum_segment(j, &s, panel, to, in_place && j->add);
+            else clear(j, &s, panel, to);
+            if (!in_place) store_segment(j, &s, panel, beside);
         }
     }
 }
