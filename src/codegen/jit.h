@@ -26,10 +26,16 @@ typedef enum {
     TN_JIT_LOAD,  /* from port `aux`, as type `imm` */
     TN_JIT_SPLAT, /* the first element of port `aux`, as type `imm` */
     TN_JIT_STORE, /* a to port `aux`, as type `imm` */
-    /* on single elements alone: see jit_flow.h */
+    /* in code with jumps alone: see jit_flow.h */
     TN_JIT_LOAD_AT,
     TN_JIT_STORE_AT,
+    TN_JIT_LOAD_STRIP,
+    TN_JIT_STORE_STRIP,
+    TN_JIT_PUT,
     TN_JIT_EXIT_UNLESS,
+    TN_JIT_KEEP,
+    TN_JIT_PHI,
+    TN_JIT_NEXT,
     TN_JIT_SDIV,
     TN_JIT_SREM,
     TN_JIT_UDIV,
@@ -167,6 +173,7 @@ const tn_jit_code *tn_jit_end(tn_jit_piece *p, bool single);
 typedef struct tn_jit_watch {
     uint32_t left;
     uint32_t (*ask)(struct tn_jit_watch *w); /* at offset 8 */
+    int64_t begin, end;                      /* elements of strips that the call is for */
 } tn_jit_watch;
 
 /* Memory that holds all code of a compilation, executable and read only. */

@@ -16,30 +16,40 @@ static void note_jump(tn_jit_flow *f, uint32_t label)
     tn_x86_u32(&f->x, 0);
 }
 
-static tn_x86_operand variable_at(uint32_t v)
+static tn_x86_operand variable_at(uint32_t lanes, uint32_t v)
 {
-    return (tn_x86_operand){.place = AT_BASE, .reg = RBP, .disp = -(int32_t)(8 * v + 16)};
+    return (tn_x86_operand){
+        .place = AT_BASE, .reg = R10, .disp = (int32_t)(v * (lanes > 1 ? 64 : 8))};
 }
 
 static tn_x86_operand place_of_port(tn_writer *w, uint32_t port)
 {
-    if (port >= TN_JIT_VARIABLE) return variable_at(port - TN_JIT_VARIABLE);
+    if (port >= TN_JIT_VARIABLE) return variable_at(w->lanes, port - TN_JIT_VARIABLE);
     tn_x86_operand from = {.place = AT_BASE, .reg = RDI, .disp = (int32_t)(8 * port)};
     tn_x86_general(&w->x, true, false, 0x8b, R11, &from);
     return (tn_x86_operand){.place = AT_BASE, .reg = R11};
 }
 
-void tn_jit_flow_begin(tn_jit_flow *f, tn_jit *j)
+_Static_assert(offsetof(tn_jit_watch, ask) == 8 && offsetof(tn_jit_watch, begin) == 16 &&
+                   offsetof(tn_jit_watch, end) == 24,
+               "as written in the code below");
+
+void tn_jit_flow_begin(tn_jit_flow *f, tn_jit *j, uint32_t lanes, uint32_t group)
 {
-    *f = (tn_jit_flow){.jit = j, .x = {.j = j, .avx512 = j->avx512}};
+    *f =
+        (tn_jit_flow){.jit = j, .x = {.j = j, .avx512 = j->avx512}, .lanes = lanes, .group = group};
     do tn_x86_byte(&f->x, 0xcc); /* as in tn_jit_end */
     while (j->size % 64);
     f->start = j->size;
-    /* push rbp; mov rbp, rsp; push rbx; sub rsp, frame; and rsp, -64 */
+    /* push rbp; mov rbp, rsp; push rbx; sub rsp, frame; and rsp, -64; lea r10, [rsp + base] */
     tn_x86_bytes(&f->x, "\x55\x48\x89\xe5\x53\x48\x81\xec", 8);
     f->frame = j->size;
     tn_x86_u32(&f->x, 0);
-    tn_x86_bytes(&f->x, "\x48\x83\xe4\xc0", 4);
+    tn_x86_bytes(&f->x, "\x48\x83\xe4\xc0\x4c\x8d\x94\x24", 8);
+    f->base = j->size;
+    tn_x86_u32(&f->x, 0);
+    if (group) tn_x86_bytes(&f->x, "\x4c\x8b\x4e\x10", 4); /* mov r9, [rsi + 16] */
+    f->top = j->size;
 }
 
 static void exit_to(tn_writer *w, uint32_t label)
@@ -48,18 +58,105 @@ static void exit_to(tn_writer *w, uint32_t label)
     note_jump(w->flow, label);
 }
 
+static void begin_writer(tn_jit_flow *f, tn_writer *w, const tn_jit_piece *p)
+{
+    tn_writer_begin(w, p, f->lanes);
+    w->x = f->x;
+    w->flow = f;
+    w->strips = f->group > 0;
+    w->at = place_of_port;
+    w->exit_to = exit_to;
+}
+
+static void end_writer(tn_jit_flow *f, const tn_writer *w)
+{
+    f->x = w->x;
+    if (w->n_slots > f->n_slots) f->n_slots = w->n_slots;
+}
+
 void tn_jit_flow_piece(tn_jit_flow *f, const tn_jit_piece *p)
 {
     if (!p->n) return;
     tn_writer w;
-    tn_writer_begin(&w, p, 1);
-    w.x = f->x;
-    w.flow = f;
-    w.at = place_of_port;
-    w.exit_to = exit_to;
+    begin_writer(f, &w, p);
     tn_writer_body(&w);
-    f->x = w.x;
-    if (w.n_slots > f->n_slots) f->n_slots = w.n_slots;
+    end_writer(f, &w);
+}
+
+/* Where PHIs are when the loop is left. */
+typedef struct {
+    uint32_t n;
+    struct {
+        tn_jv v;
+        int8_t reg;
+        int32_t slot;
+    } of[TN_JIT_PHIS];
+} exit_state;
+
+static void note_kept(tn_writer *w, const tn_jit_instruction *i)
+{
+    exit_state *s = w->loop;
+    const tn_writer_value *x = &w->values[i->in[0]];
+    s->of[s->n].v = i->in[0];
+    s->of[s->n].reg = x->reg;
+    s->of[s->n++].slot = x->slot;
+}
+
+static tn_x86_operand variable_of(const tn_writer *w, tn_jv phi)
+{
+    return variable_at(w->lanes, (uint32_t)w->p->list[phi].aux - TN_JIT_VARIABLE);
+}
+
+/* push rdi; push rsi; push r9; push r10; vzeroupper; mov rdi, rsi; call [rsi + 8]; pop r10; pop r9;
+ * pop rsi; pop rdi; test eax, eax */
+static void call_ask(tn_x86 *x)
+{
+    tn_x86_bytes(x,
+                 "\x57\x56\x41\x51\x41\x52\xc5\xf8\x77\x48\x89\xf7\xff\x56\x08"
+                 "\x41\x5a\x41\x59\x5e\x5f\x85\xc0",
+                 23);
+}
+
+void tn_jit_flow_loop(tn_jit_flow *f, const tn_jit_piece *p, uint32_t out)
+{
+    tn_writer w;
+    exit_state state = {0};
+    int8_t homes[TN_JIT_PHIS];
+    uint32_t n = 0;
+    begin_writer(f, &w, p);
+    w.kept = note_kept;
+    w.loop = &state;
+    while (n < p->n && n < TN_JIT_PHIS && p->list[n].op == TN_JIT_PHI) n++;
+    tn_writer_part(&w, 0, n);
+    for (uint32_t i = 0; i < n; i++) homes[i] = w.values[i].reg;
+    uint32_t top = tn_jit_flow_label(f), save = tn_jit_flow_label(f);
+    tn_jit_flow_place(f, top);
+    uint32_t at = n;
+    while (at < p->n && p->list[at].op != TN_JIT_EXIT_UNLESS) at++;
+    tn_writer_part(&w, n, at);
+    if (at < p->n) p->list[at].aux = save;
+    tn_writer_part(&w, at, p->n);
+    tn_writer_next(&w, homes);
+    tn_x86_bytes(&w.x, "\xff\x0e\x0f\x85", 4); /* dec dword [rsi]; jnz */
+    note_jump(f, top);
+    for (uint32_t i = 0; i < n; i++)
+        tn_writer_save(&w, (tn_element_type)p->list[i].imm, homes[i], -1,
+                       tn_writer_is_k(&w, (tn_jv)i), variable_of(&w, (tn_jv)i));
+    call_ask(&w.x);
+    tn_x86_bytes(&w.x, "\x0f\x85", 2); /* jnz */
+    note_jump(f, out);
+    for (uint32_t i = 0; i < n; i++)
+        tn_writer_load(&w, (tn_element_type)p->list[i].imm, (unsigned)homes[i],
+                       tn_writer_is_k(&w, (tn_jv)i), variable_of(&w, (tn_jv)i));
+    tn_x86_byte(&w.x, 0xe9);
+    note_jump(f, top);
+    tn_jit_flow_place(f, save);
+    for (uint32_t i = 0; i < state.n; i++)
+        tn_writer_save(&w, (tn_element_type)p->list[state.of[i].v].imm, state.of[i].reg,
+                       state.of[i].slot, tn_writer_is_k(&w, state.of[i].v),
+                       variable_of(&w, state.of[i].v));
+    end_writer(f, &w);
+    tn_jit_flow_place(f, out);
 }
 
 uint32_t tn_jit_flow_label(tn_jit_flow *f)
@@ -84,15 +181,12 @@ void tn_jit_flow_jump(tn_jit_flow *f, uint32_t label)
     note_jump(f, label);
 }
 
-_Static_assert(offsetof(tn_jit_watch, ask) == 8, "as written in the code below");
-
 void tn_jit_flow_jump_back(tn_jit_flow *f, uint32_t top, uint32_t out)
 {
     tn_x86_bytes(&f->x, "\xff\x0e\x0f\x85", 4); /* dec dword [rsi]; jnz */
     note_jump(f, top);
-    /* push rdi; push rsi; vzeroupper; mov rdi, rsi; call [rsi + 8]; pop rsi; pop rdi;
-     * test eax, eax; jz */
-    tn_x86_bytes(&f->x, "\x57\x56\xc5\xf8\x77\x48\x89\xf7\xff\x56\x08\x5e\x5f\x85\xc0\x0f\x84", 17);
+    call_ask(&f->x);
+    tn_x86_bytes(&f->x, "\x0f\x84", 2); /* jz */
     note_jump(f, top);
     tn_jit_flow_jump(f, out);
 }
@@ -100,7 +194,7 @@ void tn_jit_flow_jump_back(tn_jit_flow *f, uint32_t top, uint32_t out)
 void tn_jit_flow_jump_if(tn_jit_flow *f, int32_t variable, unsigned bytes, uint32_t to,
                          uint32_t label)
 {
-    tn_x86_operand at = variable_at((uint32_t)variable);
+    tn_x86_operand at = variable_at(f->lanes, (uint32_t)variable);
     if (bytes == 1) {
         tn_x86_general(&f->x, false, false, 0x80, 7, &at); /* cmp */
         tn_x86_byte(&f->x, to);
@@ -119,10 +213,20 @@ const tn_jit_code *tn_jit_flow_end(tn_jit_flow *f, uint32_t n_variables, bool ab
         j->size = f->start;
         return NULL;
     }
+    if (f->group) {
+        /* add r9, group; cmp r9, [rsi + 24]; jl */
+        tn_x86_bytes(&f->x, "\x49\x81\xc1", 3);
+        tn_x86_u32(&f->x, f->group);
+        tn_x86_bytes(&f->x, "\x4c\x3b\x4e\x18\x0f\x8c", 6);
+        tn_x86_u32(&f->x, (uint32_t)(f->top - (j->size + 4)));
+    }
     /* vzeroupper; mov rbx, [rbp - 8]; leave; ret */
     tn_x86_bytes(&f->x, "\xc5\xf8\x77\x48\x8b\x5d\xf8\xc9\xc3", 9);
-    uint32_t bytes = (8 * n_variables + 64 * (f->n_slots + 2) + 63) & ~63u;
+    /* From rsp on: slots, variables, and what aligning takes. */
+    uint32_t base = 64 * f->n_slots;
+    uint32_t bytes = (base + (f->lanes > 1 ? 64 : 8) * n_variables + 128 + 63) & ~63u;
     memcpy(j->bytes + f->frame, &bytes, 4);
+    memcpy(j->bytes + f->base, &base, 4);
     for (uint32_t i = 0; i < f->n_jumps; i++) {
         const tn_jit_flow_jump_from *from = &f->jumps[i];
         uint32_t by = (uint32_t)(f->labels[from->label] - (from->at + 4));

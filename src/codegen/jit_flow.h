@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jit_flow.h - code with jumps: pieces on single elements, with variables on the stack between
- * them.
+/* jit_flow.h - code with jumps: pieces with variables on the stack between them.
  *
- *     tn_jit_flow_begin(&f, jit);
+ *     tn_jit_flow_begin(&f, jit, 1, 0);
  *     label = tn_jit_flow_label(&f);
  *     tn_jit_flow_place(&f, label);
  *     tn_jit_flow_piece(&f, &piece);
@@ -11,13 +10,23 @@
  *
  * In its pieces, ports from TN_JIT_VARIABLE on are variables; port | k << 20 is element k of a
  * port; EXIT_UNLESS jumps to label `aux` unless lane 0 of mask a, and is followed by more of the
- * piece. LOAD_AT and STORE_AT read and write element a (or b, for a store of a) of port `aux`. */
+ * piece. LOAD_AT and STORE_AT read and write element a (or b, for a store of a) of port `aux`.
+ *
+ * With more lanes than one, all of the code runs for some elements of strips after the other, from
+ * the watch's `begin` to its `end`: LOAD and STORE of ports have them from element k of the port
+ * on, LOAD_STRIP and STORE_STRIP also from a variable element on, as LOAD_AT and STORE_AT; SPLAT,
+ * PUT, LOAD_AT and STORE_AT are for one element, the same in all lanes.
+ *
+ * A piece may be a loop as a whole: PHIs at its beginning are variables that are in registers while
+ * it runs, NEXTs at its end name what they hold in the next turn (`aux`: the PHI), KEEPs behind its
+ * one EXIT_UNLESS name the PHIs and their variables. */
 #ifndef TN_CODEGEN_JIT_FLOW_H
 #define TN_CODEGEN_JIT_FLOW_H
 
 #include "codegen/jit_write.h"
 
-#define TN_JIT_VARIABLE (1u << 16)
+#define TN_JIT_VARIABLE TN_WRITER_VARIABLE
+#define TN_JIT_PHIS     32 /* of one loop, at most */
 
 typedef struct {
     size_t at; /* of a displacement of 32 bits */
@@ -27,16 +36,22 @@ typedef struct {
 typedef struct tn_jit_flow {
     tn_jit *jit;
     tn_x86 x;
-    size_t start, frame; /* of the code, of the frame's size in it */
-    uint32_t n_slots;    /* for spilling, of the piece that wants most */
+    uint32_t lanes, group; /* of a vector, of what is done at once; group 0: no strips */
+    size_t start, frame;   /* of the code, of the frame's size in it */
+    size_t base, top;      /* of the place of variables in the code, of the first group */
+    uint32_t n_slots;      /* for spilling, of the piece that wants most */
     size_t *labels;
     uint32_t n_labels, label_capacity;
     tn_jit_flow_jump_from *jumps;
     uint32_t n_jumps, jump_capacity;
 } tn_jit_flow;
 
-void tn_jit_flow_begin(tn_jit_flow *f, tn_jit *j);
+/* `group`: of how many elements of strips pieces are, a multiple of `lanes`; 0: of none. */
+void tn_jit_flow_begin(tn_jit_flow *f, tn_jit *j, uint32_t lanes, uint32_t group);
 void tn_jit_flow_piece(tn_jit_flow *f, const tn_jit_piece *p);
+/* A piece that is a loop, which ends at its EXIT_UNLESS, whose label is what follows it, or when
+ * the code's watch wants it to. */
+void tn_jit_flow_loop(tn_jit_flow *f, const tn_jit_piece *p, uint32_t out);
 uint32_t tn_jit_flow_label(tn_jit_flow *f);
 void tn_jit_flow_place(tn_jit_flow *f, uint32_t label);
 void tn_jit_flow_jump(tn_jit_flow *f, uint32_t label);

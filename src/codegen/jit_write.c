@@ -20,7 +20,8 @@ static unsigned length_of(const tn_writer *w, unsigned bytes)
 static bool makes_mask(const tn_jit_piece *p, tn_jv v)
 {
     const tn_jit_instruction *i = &p->list[v];
-    bool loads = i->op == TN_JIT_LOAD || i->op == TN_JIT_SPLAT || i->op == TN_JIT_LOAD_AT;
+    bool loads = i->op == TN_JIT_LOAD || i->op == TN_JIT_SPLAT || i->op == TN_JIT_LOAD_AT ||
+                 i->op == TN_JIT_LOAD_STRIP || i->op == TN_JIT_PHI;
     if (loads && i->imm == TN_I1) return true;
     return i->op >= TN_JIT_FCMP && i->op <= TN_JIT_MASK_NOT;
 }
@@ -146,12 +147,10 @@ static unsigned free_register(tn_writer *w, bool k)
     return at;
 }
 
-static unsigned in_register(tn_writer *w, tn_jv v)
+/* Puts what is in no register, a constant or what is in a slot, into r. */
+static void fetch(tn_writer *w, tn_jv v, unsigned r)
 {
-    tn_writer_value *x = &w->values[v];
-    x->pinned = true;
-    if (x->reg >= 0) return (unsigned)x->reg;
-    unsigned r = free_register(w, is_k(w, v));
+    const tn_writer_value *x = &w->values[v];
     const tn_jit_instruction *i = &w->p->list[v];
     if (i->op == TN_JIT_CONST) {
         tn_x86_operand at = tn_x86_constant_operand(&w->x, i->bytes, i->aux);
@@ -163,6 +162,15 @@ static unsigned in_register(tn_writer *w, tn_jv v)
     } else {
         load_vector(w, length_of(w, bytes_of(w, v)), r, slot_at((uint32_t)x->slot));
     }
+}
+
+static unsigned in_register(tn_writer *w, tn_jv v)
+{
+    tn_writer_value *x = &w->values[v];
+    x->pinned = true;
+    if (x->reg >= 0) return (unsigned)x->reg;
+    unsigned r = free_register(w, is_k(w, v));
+    fetch(w, v, r);
     take(w, v, r);
     return r;
 }
@@ -210,9 +218,14 @@ static unsigned log2_of(unsigned bytes)
 
 tn_x86_operand tn_writer_port(tn_writer *w, uint64_t aux, unsigned bytes, bool indexed)
 {
-    tn_x86_operand o = w->at(w, (uint32_t)aux & 0xfffff);
-    if (w->flow) o.disp += (int32_t)((aux >> 20) * bytes);
-    if (!indexed || w->flow) return o;
+    uint32_t port = (uint32_t)aux & 0xfffff;
+    tn_x86_operand o = w->at(w, port);
+    if (w->flow) {
+        o.disp += (int32_t)((aux >> 20) * bytes);
+        if (!indexed || !w->strips || port >= TN_WRITER_VARIABLE) return o;
+        o.by = R9;
+    }
+    if (!indexed) return o;
     o.place = AT_INDEX;
     o.scale = (uint8_t)log2_of(bytes);
     return o;
@@ -245,21 +258,24 @@ static void load_one(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86
     if (e == TN_BF16) vector(w, CODE(1, 1, 0x72), 0, 0, 16, 6, r, REG(r));
 }
 
-static void load(tn_writer *w, const tn_jit_instruction *i, unsigned r, bool k)
+static void load_splat(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86_operand at)
 {
-    tn_element_type e = (tn_element_type)i->imm;
-    unsigned bytes = (unsigned)tn_element_type_bytes(e), length = length_of(w, i->bytes);
-    bool splat = i->op == TN_JIT_SPLAT;
-    tn_x86_operand at = tn_writer_port(w, i->aux, bytes, !splat);
-    if (splat && bytes >= 4 && w->lanes > 1) {
-        spread(w, bytes, length, r, at);
+    unsigned bytes = (unsigned)tn_element_type_bytes(e);
+    if (bytes >= 4 && w->lanes > 1) {
+        spread(w, bytes, length_of(w, bytes), r, at);
         return;
     }
-    if (splat || w->lanes == 1) {
+    load_one(w, e, r, k, at);
+    if (w->lanes > 1 && !k) spread(w, 4, length_of(w, 4), r, REG(r));
+}
+
+static void load_from(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86_operand at)
+{
+    if (w->lanes == 1) {
         load_one(w, e, r, k, at);
-        if (w->lanes > 1 && !k) spread(w, 4, length, r, REG(r));
         return;
     }
+    unsigned length = length_of(w, tn_element_type_bytes(e) == 8 ? 8 : 4);
     switch ((int)e) {
     case TN_I8: vector(w, CODE(2, 1, 0x21), 0, length, -1, r, 0, at); return;
     case TN_U8: vector(w, CODE(2, 1, 0x31), 0, length, -1, r, 0, at); return;
@@ -284,6 +300,15 @@ static void load(tn_writer *w, const tn_jit_instruction *i, unsigned r, bool k)
     }
     default: load_vector(w, length, r, at);
     }
+}
+
+static void load(tn_writer *w, const tn_jit_instruction *i, unsigned r, bool k)
+{
+    tn_element_type e = (tn_element_type)i->imm;
+    bool splat = i->op == TN_JIT_SPLAT;
+    tn_x86_operand at = tn_writer_port(w, i->aux, (unsigned)tn_element_type_bytes(e), !splat);
+    if (splat) load_splat(w, e, r, k, at);
+    else load_from(w, e, r, k, at);
 }
 
 static void store_one(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86_operand at)
@@ -338,14 +363,10 @@ static void store_packed(tn_writer *w, tn_element_type e, unsigned r, tn_x86_ope
     else vector(w, CODE(1, 1, 0x7e), 0, 0, -1, t, 0, at);
 }
 
-static void store(tn_writer *w, const tn_jit_instruction *i)
+static void store_to(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86_operand at)
 {
-    tn_element_type e = (tn_element_type)i->imm;
-    tn_jv v = i->in[0];
-    bool k = is_k(w, v);
-    unsigned r = in_register(w, v), length = length_of(w, 4), t = w->temp;
+    unsigned length = length_of(w, 4), t = w->temp;
     unsigned bytes = (unsigned)tn_element_type_bytes(e);
-    tn_x86_operand at = tn_writer_port(w, i->aux, bytes, true);
     if (w->lanes == 1) {
         store_one(w, e, r, k, at);
         return;
@@ -379,6 +400,16 @@ static void store(tn_writer *w, const tn_jit_instruction *i)
     default: store_vector(w, length_of(w, bytes), at, r); return;
     }
     store_packed(w, e, r, at);
+}
+
+static void store(tn_writer *w, const tn_jit_instruction *i)
+{
+    tn_element_type e = (tn_element_type)i->imm;
+    unsigned r = in_register(w, i->in[0]), bytes = (unsigned)tn_element_type_bytes(e);
+    bool one = i->op == TN_JIT_PUT;
+    tn_x86_operand at = tn_writer_port(w, i->aux, bytes, !one);
+    if (one) store_one(w, e, r, is_k(w, i->in[0]), at);
+    else store_to(w, e, r, is_k(w, i->in[0]), at);
 }
 
 /* --- the rest --- */
@@ -552,6 +583,26 @@ static tn_x86_operand element_at(tn_writer *w, const tn_jit_instruction *i, tn_j
     return at;
 }
 
+/* What is in lane 0 of r, in all of them. */
+static void spread_register(tn_writer *w, tn_element_type e, unsigned r, bool k)
+{
+    unsigned bytes = tn_element_type_bytes(e) == 8 ? 8 : 4;
+    if (w->lanes > 1 && !k) spread(w, bytes, length_of(w, bytes), r, REG(r));
+}
+
+/* The part of a strip that is at hand, where the strip begins at element `index`. */
+static tn_x86_operand strip_at(tn_writer *w, const tn_jit_instruction *i, tn_jv index)
+{
+    unsigned bytes = (unsigned)tn_element_type_bytes((tn_element_type)i->imm);
+    to_general(w, RCX, in_register(w, index));
+    tn_x86_bytes(&w->x, "\x4c\x01\xc9", 3); /* add rcx, r9 */
+    tn_x86_operand at = w->at(w, (uint32_t)i->aux & 0xfffff);
+    at.place = AT_INDEX;
+    at.scale = (uint8_t)log2_of(bytes);
+    at.disp = (int32_t)((i->aux >> 20) * bytes);
+    return at;
+}
+
 static void write_division(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
 {
     to_general(w, RAX, in_register(w, i->in[0]));
@@ -561,7 +612,9 @@ static void write_division(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
     if (sint) tn_x86_bytes(&w->x, "\x99\xf7\xfb", 3); /* cdq; idiv ebx */
     else tn_x86_bytes(&w->x, "\x31\xd2\xf7\xf3", 4);  /* xor edx, edx; div ebx */
     release(w, i);
-    vector(w, CODE(1, 1, 0x6e), 0, 0, -1, result(w, v), 0, REG(rem ? RDX : RAX));
+    unsigned r = result(w, v);
+    vector(w, CODE(1, 1, 0x6e), 0, 0, -1, r, 0, REG(rem ? RDX : RAX));
+    spread_register(w, TN_I32, r, false);
 }
 
 static void write_exit(tn_writer *w, const tn_jit_instruction *i)
@@ -582,15 +635,37 @@ static void write_instruction(tn_writer *w, tn_jv v)
     case TN_JIT_LOAD:
     case TN_JIT_SPLAT: load(w, i, result(w, v), is_k(w, v)); return;
     case TN_JIT_STORE:
+    case TN_JIT_PUT:
         store(w, i);
         release(w, i);
         return;
     case TN_JIT_LOAD_AT: {
         tn_x86_operand at = element_at(w, i, i->in[0]);
         release(w, i);
-        load_one(w, (tn_element_type)i->imm, result(w, v), is_k(w, v), at);
+        unsigned r = result(w, v);
+        load_one(w, (tn_element_type)i->imm, r, is_k(w, v), at);
+        spread_register(w, (tn_element_type)i->imm, r, is_k(w, v));
         return;
     }
+    case TN_JIT_LOAD_STRIP: {
+        tn_x86_operand at = strip_at(w, i, i->in[0]);
+        release(w, i);
+        load_from(w, (tn_element_type)i->imm, result(w, v), is_k(w, v), at);
+        return;
+    }
+    case TN_JIT_STORE_STRIP: {
+        unsigned r = in_register(w, i->in[0]);
+        tn_x86_operand at = strip_at(w, i, i->in[1]);
+        store_to(w, (tn_element_type)i->imm, r, is_k(w, i->in[0]), at);
+        release(w, i);
+        return;
+    }
+    case TN_JIT_KEEP:
+        w->kept(w, i);
+        release(w, i);
+        return;
+    case TN_JIT_PHI: load(w, i, result(w, v), is_k(w, v)); return;
+    case TN_JIT_NEXT: return; /* tn_writer_next */
     case TN_JIT_STORE_AT: {
         unsigned r = in_register(w, i->in[0]);
         tn_x86_operand at = element_at(w, i, i->in[1]);
@@ -628,6 +703,21 @@ static void write_instruction(tn_writer *w, tn_jv v)
 
 /* --- a piece --- */
 
+static bool acts(unsigned op)
+{
+    switch (op) {
+    case TN_JIT_STORE:
+    case TN_JIT_PUT:
+    case TN_JIT_STORE_AT:
+    case TN_JIT_STORE_STRIP:
+    case TN_JIT_EXIT_UNLESS:
+    case TN_JIT_KEEP:
+    case TN_JIT_PHI:
+    case TN_JIT_NEXT: return true;
+    default: return false;
+    }
+}
+
 /* Fills in when values are wanted next; what nobody wants is left out. */
 static void find_uses(tn_writer *w)
 {
@@ -638,9 +728,7 @@ static void find_uses(tn_writer *w)
     }
     for (uint32_t v = p->n; v-- > 0;) {
         const tn_jit_instruction *i = &p->list[v];
-        bool acts =
-            i->op == TN_JIT_STORE || i->op == TN_JIT_STORE_AT || i->op == TN_JIT_EXIT_UNLESS;
-        if (!acts && w->values[v].next == NEVER) {
+        if (!acts(i->op) && w->values[v].next == NEVER) {
             w->values[v].is_dead = true;
             continue;
         }
@@ -663,9 +751,108 @@ void tn_writer_begin(tn_writer *w, const tn_jit_piece *p, uint32_t lanes)
     find_uses(w);
 }
 
+/* --- loops --- */
+
+/* A register that takes the value of another, or one that is in none. */
+typedef struct {
+    unsigned to, from;
+    bool k, is_done, in_register;
+    tn_jv v;
+} move;
+
+static void move_register(tn_writer *w, const move *m, unsigned to, unsigned from)
+{
+    if (m->k) vex(w, CODE(1, 0, 0x90), 0, 0, -1, to, 0, REG(from)); /* kmovw */
+    else copy(w, length_of(w, bytes_of(w, m->v)), to, from);
+}
+
+/* Register moves, as if all were done at once. */
+static void move_all(tn_writer *w, move *moves, uint32_t n)
+{
+    for (;;) {
+        move *first = NULL;
+        bool any = false;
+        for (uint32_t i = 0; i < n; i++) {
+            move *m = &moves[i];
+            if (m->is_done) continue;
+            if (!first) first = m;
+            bool is_wanted = false;
+            for (uint32_t j = 0; j < n && !is_wanted; j++)
+                is_wanted =
+                    j != i && !moves[j].is_done && moves[j].k == m->k && moves[j].from == m->to;
+            if (is_wanted) continue;
+            move_register(w, m, m->to, m->from);
+            m->is_done = any = true;
+        }
+        if (!first) return;
+        if (any) continue;
+        /* Circles are left: what the first one will overwrite goes elsewhere. */
+        unsigned temp = first->k ? 0 : w->temp;
+        for (uint32_t i = 0; i < n; i++) {
+            move *m = &moves[i];
+            if (m->is_done || m->k != first->k || m->from != first->to) continue;
+            move_register(w, m, temp, m->from);
+            for (uint32_t j = 0; j < n; j++)
+                if (!moves[j].is_done && moves[j].k == m->k && moves[j].from == first->to)
+                    moves[j].from = temp;
+            break;
+        }
+    }
+}
+
+void tn_writer_next(tn_writer *w, const int8_t *homes)
+{
+    const tn_jit_piece *p = w->p;
+    move moves[40];
+    uint32_t n = 0;
+    for (uint32_t v = 0; v < p->n; v++) {
+        const tn_jit_instruction *i = &p->list[v];
+        if (i->op != TN_JIT_NEXT) continue;
+        const tn_writer_value *x = &w->values[i->in[0]];
+        unsigned to = (unsigned)homes[i->aux];
+        if (x->reg >= 0 && (unsigned)x->reg != to)
+            moves[n++] =
+                (move){.to = to, .from = (unsigned)x->reg, .k = is_k(w, i->in[0]), .v = i->in[0]};
+    }
+    move_all(w, moves, n);
+    for (uint32_t v = 0; v < p->n; v++) {
+        const tn_jit_instruction *i = &p->list[v];
+        if (i->op != TN_JIT_NEXT || w->values[i->in[0]].reg >= 0) continue;
+        fetch(w, i->in[0], (unsigned)homes[i->aux]);
+    }
+}
+
+void tn_writer_save(tn_writer *w, tn_element_type e, int reg, int32_t slot, bool k,
+                    tn_x86_operand to)
+{
+    unsigned r = (unsigned)reg;
+    if (reg < 0) {
+        tn_x86_operand from = slot_at((uint32_t)slot);
+        r = k ? 0 : w->temp;
+        if (k) vex(w, CODE(1, 0, 0x90), 0, 0, -1, r, 0, from);
+        else load_vector(w, length_of(w, tn_element_type_bytes(e) == 8 ? 8 : 4), r, from);
+    }
+    store_to(w, e, r, k, to);
+}
+
+void tn_writer_load(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86_operand from)
+{
+    load_from(w, e, r, k, from);
+}
+
+bool tn_writer_is_k(const tn_writer *w, tn_jv v)
+{
+    return is_k(w, v);
+}
+
 void tn_writer_body(tn_writer *w)
 {
-    for (uint32_t v = 0; v < w->p->n; v++) {
+    tn_writer_part(w, 0, w->p->n);
+}
+
+void tn_writer_part(tn_writer *w, uint32_t first, uint32_t end)
+{
+    for (uint32_t v = first; v < end; v++) {
         if (w->values[v].is_dead) continue;
         const tn_jit_instruction *i = &w->p->list[v];
         for (uint32_t k = 0; k < i->n_operands; k++) w->values[i->in[k]].next = w->after[3 * v + k];

@@ -25,12 +25,27 @@ typedef struct tn_writer {
     /* Puts the address of a port into a register, if it isn't in one, and gives where that is. */
     tn_x86_operand (*at)(struct tn_writer *w, uint32_t port);
     struct tn_jit_flow *flow;                             /* NULL in a loop over elements */
+    bool strips;                                          /* r9 is the first element at hand */
     void (*exit_to)(struct tn_writer *w, uint32_t label); /* writes a jump if zero */
+    void (*kept)(struct tn_writer *w, const tn_jit_instruction *i); /* notes where in[0] is now */
+    void *loop;
 } tn_writer;
+
+/* Ports from here on are variables of the stack (jit_flow.h), the same for all lanes' groups. */
+#define TN_WRITER_VARIABLE (1u << 16)
 
 void tn_writer_begin(tn_writer *w, const tn_jit_piece *p, uint32_t lanes);
 /* Writes all instructions, for the elements at index rcx of the ports. */
 void tn_writer_body(tn_writer *w);
+/* Writes instructions [first, end) alone. */
+void tn_writer_part(tn_writer *w, uint32_t first, uint32_t end);
+/* For a loop: what NEXT instructions name goes to the registers of the PHIs, homes[PHI]. */
+void tn_writer_next(tn_writer *w, const int8_t *homes);
+/* What is in a register, or where reg is -1 in a slot, goes to memory as type e; and back. */
+void tn_writer_save(tn_writer *w, tn_element_type e, int reg, int32_t slot, bool k,
+                    tn_x86_operand to);
+void tn_writer_load(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86_operand from);
+bool tn_writer_is_k(const tn_writer *w, tn_jv v);
 void tn_writer_spill(tn_writer *w, tn_jv v);
 tn_x86_operand tn_writer_port(tn_writer *w, uint64_t aux, unsigned bytes, bool indexed);
 

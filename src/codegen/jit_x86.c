@@ -95,6 +95,11 @@ tn_x86_operand tn_x86_constant_operand(tn_x86 *x, unsigned bytes, uint64_t bits)
     return (tn_x86_operand){.place = AT_CONSTANT, .index = i};
 }
 
+static unsigned index_of(const tn_x86_operand *rm)
+{
+    return rm->by ? rm->by & 7u : RCX;
+}
+
 /* The ModRM byte and what follows of the address; `tail` bytes come behind it. */
 static void address(tn_x86 *x, unsigned reg, const tn_x86_operand *rm, unsigned tail)
 {
@@ -119,8 +124,9 @@ static void address(tn_x86 *x, unsigned reg, const tn_x86_operand *rm, unsigned 
         tn_x86_u32(x, (uint32_t)rm->disp);
         break;
     case AT_INDEX:
-        tn_x86_byte(x, r | 4);
-        tn_x86_byte(x, (unsigned)rm->scale << 6 | RCX << 3 | (rm->reg & 7));
+        tn_x86_byte(x, (rm->disp ? 0x80u : 0) | r | 4);
+        tn_x86_byte(x, (unsigned)rm->scale << 6 | index_of(rm) << 3 | (rm->reg & 7));
+        if (rm->disp) tn_x86_u32(x, (uint32_t)rm->disp);
         break;
     case AT_BASE:
         tn_x86_byte(x, 0x80 | r | (rm->reg & 7));
@@ -137,6 +143,7 @@ static bool has_b(const tn_x86_operand *rm)
 }
 static bool has_x(const tn_x86_operand *rm)
 {
+    if (rm->place == AT_INDEX) return rm->by & 8;
     return rm->place == AT_REGISTER && rm->reg & 16;
 }
 
@@ -144,7 +151,8 @@ void tn_x86_vex(tn_x86 *x, const tn_x86_form *f, unsigned reg, unsigned vvvv,
                 const tn_x86_operand *rm)
 {
     tn_x86_byte(x, 0xc4);
-    tn_x86_byte(x, (reg & 8 ? 0u : 0x80) | 0x40 | (has_b(rm) ? 0 : 0x20) | f->code.map);
+    unsigned x_bit = rm->place == AT_INDEX && rm->by & 8 ? 0 : 0x40;
+    tn_x86_byte(x, (reg & 8 ? 0u : 0x80) | x_bit | (has_b(rm) ? 0 : 0x20) | f->code.map);
     tn_x86_byte(x, (unsigned)f->w << 7 | (~vvvv & 15) << 3 | (f->length ? 4 : 0) | f->code.prefix);
     tn_x86_byte(x, f->code.opcode);
     address(x, reg, rm, f->imm >= 0);
@@ -173,7 +181,8 @@ void tn_x86_general(tn_x86 *x, bool wide, bool two_bytes, unsigned opcode, unsig
                     const tn_x86_operand *rm)
 {
     /* Always a REX, so that byte registers are the low ones. */
-    tn_x86_byte(x, 0x40 | (wide ? 8 : 0) | (reg & 8 ? 4 : 0) | (has_b(rm) ? 1 : 0));
+    unsigned x_bit = rm->place == AT_INDEX && rm->by & 8 ? 2 : 0;
+    tn_x86_byte(x, 0x40 | (wide ? 8 : 0) | (reg & 8 ? 4 : 0) | x_bit | (has_b(rm) ? 1 : 0));
     if (two_bytes) tn_x86_byte(x, 0x0f);
     tn_x86_byte(x, opcode);
     address(x, reg, rm, 0);

@@ -37,13 +37,14 @@ typedef enum {
     AT_REGISTER,
     AT_CONSTANT, /* of the pool; `index` */
     AT_STACK,    /* rsp + disp */
-    AT_INDEX,    /* base + rcx * scale */
+    AT_INDEX,    /* base + index * scale + disp */
     AT_BASE,     /* base + disp */
 } tn_x86_place;
 typedef struct {
     tn_x86_place place;
     uint8_t reg;   /* or base */
     uint8_t scale; /* log2 */
+    uint8_t by;    /* the index register; 0: rcx */
     uint32_t index;
     int32_t disp;
 } tn_x86_operand;

@@ -5,12 +5,16 @@
 
 #include "codegen/jit_flow.h"
 #include "kernels/half.h"
+#include "ops/elementwise.h"
 #include "passes/rewrite.h"
 
 #define FEW      8     /* elements of a value that is taken apart into scalars */
+#define STRIPS   16    /* of a value, at most */
 #define ELEMENTS 20000 /* of all values together */
+#define CHOSEN   16    /* ops of branches that are all done before one is chosen, at most */
 
-/* One scalar: an instruction of the piece that is being made, or a variable of the stack. */
+/* One scalar, or the part of a strip that is at hand: an instruction of the piece that is being
+ * made, or a variable of the stack. */
 typedef struct {
     tn_jv v;
     uint32_t piece;
@@ -25,7 +29,11 @@ typedef struct {
     uint32_t first;         /* of maker.elements; of an array: its offset, if it has one */
     uint32_t port, version; /* of an array */
     bool has_offset;
+    bool is_wide; /* n parts of strips */
 } known;
+
+/* How an array is used where there are strips. */
+enum { READS_ONE = 1, WRITES_ONE = 2, READS_STRIPS = 4, WRITES_STRIPS = 8 };
 
 typedef struct {
     tn_cluster_context *c;
@@ -33,7 +41,7 @@ typedef struct {
     tn_jit_flow flow;
     tn_jit_piece piece;
     uint32_t piece_number;
-    bool failed;
+    bool failed, is_too_wide; /* so many lanes of 8 bytes there aren't */
 
     known *values;                /* [n_values]: c->natives */
     uint32_t *uses;               /* [n_values]: that are still to come */
@@ -45,6 +53,9 @@ typedef struct {
     const tn_value *ports[TN_JIT_PORTS];
     uint32_t versions[TN_JIT_PORTS];
     bool is_changed[TN_JIT_PORTS], is_viewed[TN_JIT_PORTS];
+    uint8_t usage[TN_JIT_PORTS];
+    int64_t strip; /* elements of one; 0: there are none */
+    uint32_t lanes, unroll;
     uint32_t n_ports;
     uint32_t n_instructions;
 } maker;
@@ -83,10 +94,47 @@ static int64_t elements_of(const tn_value *v)
     return tn_type_elements(v->type);
 }
 
-static bool is_scalars(const tn_value *v)
+/* The first of the innermost dimensions that are a strip; -1: there is none. */
+static int strip_dim(int64_t strip, const tn_type *t)
+{
+    int64_t n = 1;
+    uint32_t d = t->rank;
+    while (d && n < strip) n *= t->dims[--d];
+    return n == strip ? (int)d : -1;
+}
+
+/* Strips of a value; 0: it isn't made of some, or of too many. */
+static int64_t strips_of(int64_t strip, const tn_value *v)
 {
     int64_t n = elements_of(v);
-    return n >= 1 && n <= FEW && tn_jit_has_type(v->type->element) && !v->type->quantization;
+    if (!strip || n <= FEW || strip_dim(strip, v->type) < 0) return 0;
+    return n / strip <= STRIPS ? n / strip : 0;
+}
+
+static bool is_apart(int64_t strip, const tn_value *v)
+{
+    int64_t n = elements_of(v);
+    if (n < 1 || !tn_jit_has_type(v->type->element) || v->type->quantization) return false;
+    return n <= FEW || strips_of(strip, v);
+}
+
+static bool is_scalars(const maker *m, const tn_value *v)
+{
+    return is_apart(m->strip, v);
+}
+static bool is_wide(const maker *m, const tn_value *v)
+{
+    return strips_of(m->strip, v) > 0;
+}
+static uint32_t parts_of(const maker *m, const tn_value *v)
+{
+    return is_wide(m, v) ? (uint32_t)strips_of(m->strip, v) * m->unroll : (uint32_t)elements_of(v);
+}
+/* Where part e of a value is, from the first element at hand on. */
+static uint64_t part_at(const maker *m, bool wide, uint32_t e)
+{
+    if (!wide) return e;
+    return (uint64_t)(e / m->unroll) * (uint64_t)m->strip + e % m->unroll * m->lanes;
 }
 
 static known *bind(maker *m, const tn_value *v, known k)
@@ -110,10 +158,11 @@ static uint32_t add_elements(maker *m, uint32_t n, tn_element_type e)
 
 static known *bind_scalars(maker *m, const tn_value *v)
 {
-    uint32_t n = (uint32_t)elements_of(v);
+    uint32_t n = parts_of(m, v);
     return bind(m, v,
                 (known){.kind = IS_SCALARS,
                         .n = (uint8_t)n,
+                        .is_wide = is_wide(m, v),
                         .first = add_elements(m, n, v->type->element)});
 }
 
@@ -173,11 +222,17 @@ static uint32_t port_of(maker *m, const tn_value *v)
     return m->n_ports++;
 }
 
-/* Is it from outside of the loop, and in memory there? */
-static bool is_captured(maker *m, const tn_value *v)
+static bool is_outside(const maker *m, const tn_value *v)
 {
     for (const tn_region *r = v->region; r; r = r->parent ? r->parent->region : NULL)
         if (r == &m->loop->regions[0] || r == &m->loop->regions[1]) return false;
+    return true;
+}
+
+/* Is it from outside of the loop, and in memory there? */
+static bool is_captured(maker *m, const tn_value *v)
+{
+    if (!is_outside(m, v)) return false;
     uint8_t flags = m->c->flags[tn_cluster_source(v)->id];
     return !(flags & TN_VALUE_MAPPED) || flags & TN_VALUE_WANTED;
 }
@@ -201,7 +256,7 @@ static void bind_constant(maker *m, const tn_value *v, const tn_literal *l)
     tn_element_type e = v->type->element;
     known *k = bind_scalars(m, v);
     for (uint32_t i = 0; i < k->n; i++) {
-        uint64_t bits = literal_bits(l, i, e);
+        uint64_t bits = literal_bits(l, k->is_wide ? 0 : i, e);
         tn_jv c = tn_jit_const(&m->piece, tn_element_type_bytes(e) == 8 ? 8 : 4, bits);
         if (e == TN_I1)
             c = tn_jit_emit(&m->piece, TN_JIT_ICMP, 4, TN_JIT_IEQ, 0, 2, c,
@@ -209,6 +264,30 @@ static void bind_constant(maker *m, const tn_value *v, const tn_literal *l)
         set(m, k->first + i, c);
     }
 }
+
+static tn_jv load_part(maker *m, uint32_t port, bool wide, uint32_t e, tn_element_type type)
+{
+    unsigned bytes = tn_element_type_bytes(type) == 8 ? 8 : 4;
+    tn_jit_op op = m->strip && !wide ? TN_JIT_SPLAT : TN_JIT_LOAD;
+    return tn_jit_emit(&m->piece, op, bytes, (unsigned)type, port | part_at(m, wide, e) << 20, 0, 0,
+                       0, 0);
+}
+
+static void store_part(maker *m, uint32_t port, bool wide, uint32_t e, tn_element_type type,
+                       tn_jv v)
+{
+    unsigned bytes = tn_element_type_bytes(type) == 8 ? 8 : 4;
+    tn_jit_op op = m->strip && !wide ? TN_JIT_PUT : TN_JIT_STORE;
+    tn_jit_emit(&m->piece, op, bytes, (unsigned)type, port | part_at(m, wide, e) << 20, 1, v, 0, 0);
+}
+
+static bool is_movement(const tn_op *op)
+{
+    return op->kind == TN_OP_reshape || op->kind == TN_OP_broadcast_in_dim ||
+           op->kind == TN_OP_transpose || op->kind == TN_OP_slice || op->kind == TN_OP_concatenate;
+}
+
+static bool make_movement(maker *m, const tn_op *op);
 
 /* The scalars of an operand; NULL where it isn't such. */
 static const known *scalars(maker *m, const tn_value *v)
@@ -220,7 +299,12 @@ static const known *scalars(maker *m, const tn_value *v)
         if (e->piece == m->piece_number || e->variable >= 0) return k;
     }
     const tn_literal *l = tn_constant_of(v);
-    if (k->kind == IS_ARRAY || !is_scalars(v) || (!l && !is_captured(m, v))) {
+    bool is_memory = l && !l->splat && is_wide(m, v);
+    if (is_memory) l = NULL;
+    else if (!l && k->kind != IS_ARRAY && v->op && is_movement(v->op) && is_outside(m, v) &&
+             !is_captured(m, v))
+        return make_movement(m, v->op) ? k : NULL;
+    if (k->kind == IS_ARRAY || !is_scalars(m, v) || (!l && !is_memory && !is_captured(m, v))) {
         fail(m);
         return NULL;
     }
@@ -231,7 +315,7 @@ static const known *scalars(maker *m, const tn_value *v)
     uint32_t port = port_of(m, v);
     bind_scalars(m, v);
     for (uint32_t i = 0; i < k->n; i++)
-        set(m, k->first + i, tn_jit_load(&m->piece, port | i << 20, v->type->element, false));
+        set(m, k->first + i, load_part(m, port, k->is_wide, i, v->type->element));
     return k;
 }
 
@@ -280,7 +364,7 @@ static bool divide(maker *m, const tn_op *op, const tn_jv *in, tn_jv *out)
 static bool make_elementwise(maker *m, const tn_op *op)
 {
     const tn_value *v = &op->results[0];
-    if (!is_scalars(v) || op->n_operands > 3) return fail(m);
+    if (!is_scalars(m, v) || op->n_operands > 3) return fail(m);
     const known *in[3] = {NULL};
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (!(in[i] = scalars(m, op->operands[i]))) return false;
@@ -289,50 +373,66 @@ static bool make_elementwise(maker *m, const tn_op *op)
         tn_jv from[3] = {0}, to;
         for (uint32_t i = 0; i < op->n_operands; i++)
             from[i] = get(m, in[i]->first + (in[i]->n == 1 ? 0 : e));
-        if (!divide(m, op, from, &to) && !tn_jit_lower(&m->piece, op, from, &to)) return fail(m);
+        if (!(!k->is_wide && divide(m, op, from, &to)) && !tn_jit_lower(&m->piece, op, from, &to))
+            return fail(m);
         set(m, k->first + e, to);
     }
     return true;
 }
 
-/* Which element of which operand each element of a movement's result is; false for other ops. */
-static bool trace(const tn_op *op, uint32_t at, uint32_t *operand, uint32_t *from)
+/* Which element (or strip) of which operand each element (or strip) of a movement's result is;
+ * false for other ops, and where elements of strips would move. */
+static bool trace(const maker *m, const tn_op *op, uint32_t at, uint32_t *operand, uint32_t *from)
 {
     const tn_type *to = tn_result_type(op, 0), *t = tn_operand_type(op, 0);
-    int64_t index[16], n_out = 0;
-    if (to->rank > 16 || t->rank > 16) return false;
+    bool wide = is_wide(m, &op->results[0]), from_wide = is_wide(m, source(op->operands[0]));
+    uint32_t rank = wide ? (uint32_t)strip_dim(m->strip, to) : to->rank;
+    uint32_t t_rank = from_wide ? (uint32_t)strip_dim(m->strip, t) : t->rank;
+    int64_t index[16] = {0}, n_out = 0;
+    if (to->rank > 16 || t->rank > 16 || (from_wide && !wide)) return false;
     uint32_t rest = at, n;
-    for (uint32_t d = to->rank; d-- > 0; rest /= (uint32_t)to->dims[d])
+    for (uint32_t d = rank; d-- > 0; rest /= (uint32_t)to->dims[d])
         index[d] = rest % (uint32_t)to->dims[d];
     const int64_t *v;
     *operand = 0;
+    if (wide && !from_wide && op->kind != TN_OP_broadcast_in_dim) return false;
     switch ((int)op->kind) {
     case TN_OP_reshape: *from = at; return true;
     case TN_OP_broadcast_in_dim:
         v = tn_op_ints(op, TN_ATTR_broadcast_dimensions, &n);
-        for (uint32_t d = 0; d < t->rank; d++)
+        for (uint32_t d = 0; d < t_rank; d++) {
+            if (t->dims[d] != 1 && v[d] >= rank) return false;
             n_out = n_out * t->dims[d] + (t->dims[d] == 1 ? 0 : index[v[d]]);
+        }
+        for (uint32_t d = t_rank; d < t->rank; d++)
+            if (v[d] < rank || (d > t_rank && v[d] <= v[d - 1])) return false;
         break;
     case TN_OP_transpose: {
-        int64_t moved[16];
+        int64_t moved[16] = {0};
         v = tn_op_ints(op, TN_ATTR_permutation, &n);
-        for (uint32_t d = 0; d < t->rank; d++) moved[v[d]] = index[d];
-        for (uint32_t d = 0; d < t->rank; d++) n_out = n_out * t->dims[d] + moved[d];
+        for (uint32_t d = 0; d < t->rank; d++)
+            if (d >= rank ? v[d] != d : v[d] >= rank) return false;
+        for (uint32_t d = 0; d < rank; d++) moved[v[d]] = index[d];
+        for (uint32_t d = 0; d < rank; d++) n_out = n_out * t->dims[d] + moved[d];
         break;
     }
     case TN_OP_slice: {
         const int64_t *start = tn_op_ints(op, TN_ATTR_start_indices, &n);
         const int64_t *stride = tn_op_ints(op, TN_ATTR_strides, &n);
-        for (uint32_t d = 0; d < t->rank; d++)
+        for (uint32_t d = rank; d < to->rank; d++)
+            if (to->dims[d] != t->dims[d]) return false;
+        for (uint32_t d = 0; d < rank; d++)
             n_out = n_out * t->dims[d] + start[d] + index[d] * stride[d];
         break;
     }
     case TN_OP_concatenate: {
         int64_t along = tn_op_int(op, TN_ATTR_dimension, 0);
+        if (along >= rank) return false;
         while (index[along] >= tn_operand_type(op, *operand)->dims[along])
             index[along] -= tn_operand_type(op, (*operand)++)->dims[along];
         t = tn_operand_type(op, *operand);
-        for (uint32_t d = 0; d < t->rank; d++) n_out = n_out * t->dims[d] + index[d];
+        if (wide != is_wide(m, source(op->operands[*operand]))) return false;
+        for (uint32_t d = 0; d < rank; d++) n_out = n_out * t->dims[d] + index[d];
         break;
     }
     default: return false;
@@ -344,20 +444,24 @@ static bool trace(const tn_op *op, uint32_t at, uint32_t *operand, uint32_t *fro
 static bool make_movement(maker *m, const tn_op *op)
 {
     const tn_value *v = &op->results[0], *x = source(op->operands[0]);
-    if (op->kind == TN_OP_reshape && !is_scalars(v)) {
+    if (op->kind == TN_OP_reshape && !is_scalars(m, v)) {
         /* The same memory. */
         const known *a = array(m, x);
         if (a) bind(m, v, *a);
         return !m->failed;
     }
-    if (!is_scalars(v)) return fail(m);
+    if (!is_scalars(m, v)) return fail(m);
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (!scalars(m, op->operands[i])) return false;
     known *k = bind_scalars(m, v);
+    uint32_t unroll = k->is_wide ? m->unroll : 1;
     for (uint32_t e = 0; e < k->n; e++) {
         uint32_t operand, from;
-        if (!trace(op, e, &operand, &from)) return fail(m);
-        set(m, k->first + e, get(m, scalars(m, op->operands[operand])->first + from));
+        if (!trace(m, op, e / unroll, &operand, &from)) return fail(m);
+        const known *source_of = scalars(m, op->operands[operand]);
+        if (source_of->is_wide) from = from * unroll + e % unroll;
+        if (from >= source_of->n) return fail(m);
+        set(m, k->first + e, get(m, source_of->first + from));
     }
     return true;
 }
@@ -366,7 +470,7 @@ static bool make_movement(maker *m, const tn_op *op)
 static tn_jv start_index(maker *m, const tn_value *v, int64_t most)
 {
     const known *k = scalars(m, v);
-    if (!k || k->n != 1) {
+    if (!k || k->n != 1 || k->is_wide) {
         fail(m);
         return 0;
     }
@@ -429,6 +533,23 @@ static bool is_run(const tn_type *t, const int64_t *sizes)
     return true;
 }
 
+/* Does a box of `sizes` in an array have whole strips alone? `otherwise`: for arrays without. */
+static bool strips_are_whole(const maker *m, const tn_type *t, const int64_t *sizes, bool otherwise)
+{
+    int first = m->strip ? strip_dim(m->strip, t) : -1;
+    if (first < 0) return otherwise;
+    for (int d = first; d >= 0 && d < (int)t->rank; d++)
+        if (sizes[d] != t->dims[d]) return false;
+    return true;
+}
+
+/* Where part e of such a box is, from the first element at hand of the first strip on. */
+static uint64_t strip_part(const maker *m, const tn_type *t, const int64_t *sizes, uint32_t e)
+{
+    uint32_t strip = e / m->unroll * (uint32_t)m->strip;
+    return (uint64_t)inside(t, sizes, strip) + e % m->unroll * m->lanes;
+}
+
 static bool make_dynamic_slice(maker *m, const tn_op *op)
 {
     const tn_value *v = &op->results[0], *x = source(op->operands[0]);
@@ -438,9 +559,10 @@ static bool make_dynamic_slice(maker *m, const tn_op *op)
     const int64_t *sizes = v->type->dims;
     tn_jv at = offset_of(m, op, 1, x->type, sizes, &from);
     if (m->failed) return false;
-    if (!is_scalars(v)) {
+    if (is_wide(m, v) && !strips_are_whole(m, x->type, sizes, false)) return fail(m);
+    if (!is_scalars(m, v)) {
         /* A part of memory that isn't changed. */
-        if (!is_run(x->type, sizes)) return fail(m);
+        if (!is_run(x->type, sizes) || !strips_are_whole(m, x->type, sizes, true)) return fail(m);
         m->is_viewed[from.port] = true;
         uint32_t offset = add_elements(m, 1, TN_I32);
         set(m, offset, at);
@@ -451,9 +573,16 @@ static bool make_dynamic_slice(maker *m, const tn_op *op)
         return true;
     }
     known *k = bind_scalars(m, v);
+    m->usage[from.port] |= k->is_wide ? READS_STRIPS : READS_ONE;
+    unsigned bytes = tn_element_type_bytes(v->type->element) == 8 ? 8 : 4;
     for (uint32_t e = 0; e < k->n; e++) {
+        if (k->is_wide) {
+            set(m, k->first + e,
+                tn_jit_emit(&m->piece, TN_JIT_LOAD_STRIP, bytes, v->type->element,
+                            from.port | strip_part(m, x->type, sizes, e) << 20, 1, at, 0, 0));
+            continue;
+        }
         tn_jv i = plus(m, at, inside(x->type, sizes, e));
-        unsigned bytes = tn_element_type_bytes(v->type->element) == 8 ? 8 : 4;
         set(m, k->first + e,
             tn_jit_emit(&m->piece, TN_JIT_LOAD_AT, bytes, v->type->element, from.port, 1, i, 0, 0));
     }
@@ -470,10 +599,18 @@ static bool make_update(maker *m, const tn_op *op)
     /* Only memory of the loop's own. */
     if (to.port >= m->loop->n_operands || to.has_offset) return fail(m);
     tn_jv at = offset_of(m, op, 2, x->type, u->type->dims, &to);
-    if (m->failed) return false;
+    if (m->failed || (k->is_wide && !strips_are_whole(m, x->type, u->type->dims, false)))
+        return fail(m);
+    m->usage[to.port] |= k->is_wide ? WRITES_STRIPS : WRITES_ONE;
+    unsigned bytes = tn_element_type_bytes(u->type->element) == 8 ? 8 : 4;
     for (uint32_t e = 0; e < k->n; e++) {
+        if (k->is_wide) {
+            tn_jit_emit(&m->piece, TN_JIT_STORE_STRIP, bytes, u->type->element,
+                        to.port | strip_part(m, x->type, u->type->dims, e) << 20, 2,
+                        get(m, k->first + e), at, 0);
+            continue;
+        }
         tn_jv i = plus(m, at, inside(x->type, u->type->dims, e));
-        unsigned bytes = tn_element_type_bytes(u->type->element) == 8 ? 8 : 4;
         tn_jit_emit(&m->piece, TN_JIT_STORE_AT, bytes, u->type->element, to.port, 2,
                     get(m, k->first + e), i, 0);
     }
@@ -494,6 +631,14 @@ static void begin_piece(maker *m)
     m->n_made = 0;
 }
 
+static bool fits(maker *m)
+{
+    m->n_instructions += m->piece.n;
+    m->is_too_wide |= m->piece.wide && m->lanes > (m->piece.avx512 ? 8 : 4);
+    m->failed |= m->is_too_wide;
+    return !m->failed;
+}
+
 /* What this piece has made and others want goes to variables. */
 static void end_piece(maker *m)
 {
@@ -507,8 +652,14 @@ static void end_piece(maker *m)
                 m->elements[k->first + e].piece == m->piece_number)
                 keep(m, k->first + e, k->first + e);
     }
-    m->n_instructions += m->piece.n;
-    if (!m->failed) tn_jit_flow_piece(&m->flow, &m->piece);
+    if (fits(m)) tn_jit_flow_piece(&m->flow, &m->piece);
+}
+
+/* The same for a piece that is a loop. */
+static void end_loop(maker *m, uint32_t out)
+{
+    m->n_made = 0;
+    if (fits(m)) tn_jit_flow_loop(&m->flow, &m->piece, out);
 }
 
 /* Lets `v` be what the variables of `like` hold. */
@@ -520,6 +671,69 @@ static void bind_to_variables(maker *m, const tn_value *v, const known *like)
         m->elements[k->first + e].variable = m->elements[first + e].variable;
 }
 
+/* Branches of so little that all are done, and then one's results are chosen. */
+static bool are_chosen(const tn_op *op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < op->n_regions; i++)
+        for (const tn_op *o = op->regions[i].first; o; o = o->next) {
+            if (o == op->regions[i].last || o->kind == TN_OP_constant) continue;
+            bool cheap = tn_op_has_trait(o, TN_TRAIT_ELEMENTWISE) && tn_elementwise_cost(o) <= 1.5;
+            if (++n > CHOSEN || !(cheap || is_movement(o))) return false;
+        }
+    return true;
+}
+
+/* No jumps inside? */
+static bool is_straight(const tn_region *r)
+{
+    for (const tn_op *op = r->first; op; op = op->next) {
+        if (op->kind == TN_OP_while) return false;
+        if ((op->kind == TN_OP_if || op->kind == TN_OP_case) && !are_chosen(op)) return false;
+    }
+    return true;
+}
+
+/* Is the argument of a body an array whose elements are read and written at indices? */
+static bool is_indexed(const tn_region *body, const tn_value *arg)
+{
+    for (const tn_op *op = body->first; op; op = op->next)
+        if ((op->kind == TN_OP_dynamic_slice || op->kind == TN_OP_dynamic_update_slice) &&
+            source(op->operands[0]) == arg)
+            return true;
+    return false;
+}
+
+/* Carried scalars that are in registers while a loop runs. */
+typedef struct {
+    uint32_t at[TN_JIT_PHIS]; /* of maker.elements: of the body's argument */
+    tn_jv v[TN_JIT_PHIS];
+    uint32_t n;
+} phis;
+
+static void begin_phis(maker *m, const tn_op *op, phis *p)
+{
+    uint32_t vectors = 0, masks = 0;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const known *arg = &m->values[op->regions[1].args[i].id];
+        const known *other = &m->values[op->regions[0].args[i].id];
+        if (arg->kind != IS_SCALARS) continue;
+        for (uint32_t e = 0; e < arg->n; e++) {
+            const element *x = &m->elements[arg->first + e];
+            tn_element_type held = held_as(x->type);
+            uint32_t *n = held == TN_I1 && m->piece.avx512 ? &masks : &vectors;
+            if (*n == (n == &masks ? 4u : m->piece.avx512 ? 20u : 8u)) continue;
+            ++*n;
+            tn_jv v = tn_jit_emit(&m->piece, TN_JIT_PHI, tn_element_type_bytes(held) == 8 ? 8 : 4,
+                                  held, TN_JIT_VARIABLE + (uint32_t)x->variable, 0, 0, 0, 0);
+            set(m, arg->first + e, v);
+            set(m, other->first + e, v);
+            p->at[p->n] = arg->first + e;
+            p->v[p->n++] = v;
+        }
+    }
+}
+
 static bool make_while(maker *m, const tn_op *op, bool outermost)
 {
     uint32_t n = op->n_operands;
@@ -529,13 +743,13 @@ static bool make_while(maker *m, const tn_op *op, bool outermost)
         const tn_value *arg = &body->args[i], *result = &op->results[i];
         const tn_value *other = &condition->args[i];
         if (result->type->kind == TN_TYPE_TOKEN) return fail(m);
-        if (is_scalars(arg)) {
+        if (is_scalars(m, arg) && !is_indexed(body, arg)) {
             known init = {0};
-            if (outermost) {
+            /* Where there are strips, other elements' turns have changed what is carried. */
+            if (outermost && (!m->strip || is_wide(m, arg))) {
                 known *k = bind_scalars(m, other); /* of the first piece alone */
                 for (uint32_t e = 0; e < k->n; e++)
-                    set(m, k->first + e,
-                        tn_jit_load(&m->piece, i | e << 20, arg->type->element, false));
+                    set(m, k->first + e, load_part(m, i, k->is_wide, e, arg->type->element));
                 init = *k;
             } else {
                 const known *k = scalars(m, op->operands[i]);
@@ -543,6 +757,7 @@ static bool make_while(maker *m, const tn_op *op, bool outermost)
                 init = *k;
             }
             known *k = bind_scalars(m, arg);
+            if (k->n != init.n) return fail(m);
             for (uint32_t e = 0; e < k->n; e++) keep(m, k->first + e, init.first + e);
             known variables = *k;
             bind_to_variables(m, other, &variables);
@@ -565,31 +780,41 @@ static bool make_while(maker *m, const tn_op *op, bool outermost)
     }
     if (m->failed) return false;
     end_piece(m);
+    bool straight = is_straight(condition) && is_straight(body);
     uint32_t top = tn_jit_flow_label(&m->flow), out = tn_jit_flow_label(&m->flow);
     tn_jit_flow_place(&m->flow, top);
     begin_piece(m);
+    phis p = {.n = 0};
+    if (straight) begin_phis(m, op, &p);
     if (!make_ops(m, condition)) return false;
     const known *go = scalars(m, condition->last->operands[0]);
-    if (!go) return false;
+    if (!go || go->is_wide) return fail(m);
     tn_jit_emit(&m->piece, TN_JIT_EXIT_UNLESS, 4, 0, out, 1, get(m, go->first), 0, 0);
+    for (uint32_t i = 0; i < p.n; i++)
+        tn_jit_emit(&m->piece, TN_JIT_KEEP, 4, 0, 0, 1, p.v[i], 0, 0);
     if (!make_ops(m, body)) return false;
     /* All of the next values before any variable changes. */
     const tn_op *next = body->last;
     for (uint32_t i = 0; i < n; i++) {
-        if (!is_scalars(&body->args[i])) continue;
+        if (m->values[body->args[i].id].kind != IS_SCALARS) continue;
         const known *k = scalars(m, next->operands[i]);
         if (!k) return false;
         for (uint32_t e = 0; e < k->n; e++) get(m, k->first + e);
     }
+    tn_jv to_phi[TN_JIT_PHIS];
     for (uint32_t i = 0; i < n; i++) {
         const known *arg = &m->values[body->args[i].id];
-        if (source(next->operands[i]) == &body->args[i] && arg->kind == IS_SCALARS) continue;
         if (arg->kind == IS_SCALARS) {
-            const known *k = scalars(m, next->operands[i]);
+            bool same = source(next->operands[i]) == &body->args[i];
+            const known *k = same ? arg : scalars(m, next->operands[i]);
             for (uint32_t e = 0; e < k->n; e++) {
+                uint32_t j = 0;
+                while (j < p.n && p.at[j] != arg->first + e) j++;
                 element *to = &m->elements[arg->first + e];
-                tn_jit_store(&m->piece, TN_JIT_VARIABLE + (uint32_t)to->variable, held_as(to->type),
-                             get(m, k->first + e));
+                if (j < p.n) to_phi[j] = same ? p.v[j] : get(m, k->first + e);
+                else if (!same)
+                    tn_jit_store(&m->piece, TN_JIT_VARIABLE + (uint32_t)to->variable,
+                                 held_as(to->type), get(m, k->first + e));
             }
             continue;
         }
@@ -599,11 +824,17 @@ static bool make_while(maker *m, const tn_op *op, bool outermost)
             (k->has_offset && k->first != arg->first))
             return fail(m);
     }
-    /* The stores above are to variables that end_piece must not store to again. */
-    m->n_made = 0;
-    end_piece(m);
-    tn_jit_flow_jump_back(&m->flow, top, out);
-    tn_jit_flow_place(&m->flow, out);
+    for (uint32_t j = 0; j < p.n; j++)
+        tn_jit_emit(&m->piece, TN_JIT_NEXT, 4, 0, p.v[j], 1, to_phi[j], 0, 0);
+    if (straight) {
+        end_loop(m, out);
+    } else {
+        /* The stores above are to variables that end_piece must not store to again. */
+        m->n_made = 0;
+        end_piece(m);
+        tn_jit_flow_jump_back(&m->flow, top, out);
+        tn_jit_flow_place(&m->flow, out);
+    }
     begin_piece(m);
     if (outermost) return !m->failed;
     for (uint32_t i = 0; i < n; i++) {
@@ -615,15 +846,55 @@ static bool make_while(maker *m, const tn_op *op, bool outermost)
     return !m->failed;
 }
 
+static tn_jv choose(maker *m, tn_element_type e, tn_jv mask, tn_jv a, tn_jv b)
+{
+    unsigned bytes = tn_element_type_bytes(e) == 8 ? 8 : 4;
+    if (e != TN_I1) return tn_jit_emit(&m->piece, TN_JIT_SELECT, bytes, 0, 0, 3, mask, a, b);
+    tn_jv first = two(m, TN_JIT_MASK_AND, 4, mask, a);
+    tn_jv not = tn_jit_emit(&m->piece, TN_JIT_MASK_NOT, 4, 0, 0, 1, mask, 0, 0);
+    return two(m, TN_JIT_MASK_OR, 4, first, two(m, TN_JIT_MASK_AND, 4, not, b));
+}
+
+/* All branches, the last one first, whose results are what holds unless an earlier one is meant. */
+static bool make_chosen(maker *m, const tn_op *op)
+{
+    const known *choice = scalars(m, op->operands[0]);
+    if (!choice || choice->is_wide || !op->n_regions) return fail(m);
+    tn_jv selector = get(m, choice->first);
+    bool is_if = op->kind == TN_OP_if;
+    for (uint32_t k = op->n_regions; k-- > 0;) {
+        const tn_region *r = &op->regions[k];
+        if (!make_ops(m, r) || r->last->n_operands != op->n_results) return fail(m);
+        tn_jv mask = selector;
+        if (!is_if)
+            mask = tn_jit_emit(&m->piece, TN_JIT_ICMP, 4, TN_JIT_IEQ, 0, 2, selector,
+                               tn_jit_const(&m->piece, 4, k), 0);
+        for (uint32_t i = 0; i < op->n_results; i++) {
+            const tn_value *result = &op->results[i];
+            bool is_last = k + 1 == op->n_regions;
+            const known *from = scalars(m, r->last->operands[i]);
+            if (!from || !is_scalars(m, result)) return fail(m);
+            known *to = is_last ? bind_scalars(m, result) : &m->values[result->id];
+            if (from->n != to->n) return fail(m);
+            for (uint32_t e = 0; e < to->n; e++) {
+                tn_jv v = get(m, from->first + e);
+                if (!is_last) v = choose(m, result->type->element, mask, v, get(m, to->first + e));
+                set(m, to->first + e, v);
+            }
+        }
+    }
+    return true;
+}
+
 static bool make_branches(maker *m, const tn_op *op)
 {
     const known *choice = scalars(m, op->operands[0]);
-    if (!choice || !op->n_regions) return fail(m);
+    if (!choice || choice->is_wide || !op->n_regions) return fail(m);
     uint32_t selector = add_elements(m, 1, source(op->operands[0])->type->element);
     keep(m, selector, choice->first);
     int32_t variable = m->elements[selector].variable;
     for (uint32_t i = 0; i < op->n_results; i++) {
-        if (!is_scalars(&op->results[i])) return fail(m);
+        if (!is_scalars(m, &op->results[i])) return fail(m);
         known *k = bind_scalars(m, &op->results[i]);
         for (uint32_t e = 0; e < k->n; e++)
             m->elements[k->first + e].variable = (int32_t)m->n_variables++;
@@ -646,7 +917,7 @@ static bool make_branches(maker *m, const tn_op *op)
         for (uint32_t k = 0; k < op->n_results; k++) {
             const known *from = scalars(m, r->last->operands[k]);
             const known *to = &m->values[op->results[k].id];
-            if (!from) return false;
+            if (!from || from->n != to->n) return fail(m);
             for (uint32_t e = 0; e < to->n; e++) {
                 const element *x = &m->elements[to->first + e];
                 tn_jit_store(&m->piece, TN_JIT_VARIABLE + (uint32_t)x->variable, held_as(x->type),
@@ -669,7 +940,7 @@ static bool make_op(maker *m, const tn_op *op)
     case TN_OP_constant: return true; /* where it is used */
     case TN_OP_while: return make_while(m, op, false);
     case TN_OP_if:
-    case TN_OP_case: return make_branches(m, op);
+    case TN_OP_case: return are_chosen(op) ? make_chosen(m, op) : make_branches(m, op);
     case TN_OP_dynamic_slice: return make_dynamic_slice(m, op);
     case TN_OP_dynamic_update_slice: return make_update(m, op);
     case TN_OP_reshape:
@@ -693,8 +964,8 @@ static bool make_ops(maker *m, const tn_region *r)
             if (*uses) --*uses;
         }
         for (uint32_t i = 0; i < op->n_results; i++)
-            if (op->kind != TN_OP_constant && op->kind != TN_OP_while && op->kind != TN_OP_if &&
-                op->kind != TN_OP_case)
+            if (op->kind != TN_OP_constant && op->kind != TN_OP_while &&
+                ((op->kind != TN_OP_if && op->kind != TN_OP_case) || are_chosen(op)))
                 m->made[m->n_made++] = op->results[i].id;
     }
     return !m->failed;
@@ -703,75 +974,168 @@ static bool make_ops(maker *m, const tn_region *r)
 /* --- the whole --- */
 
 /* A few ops at most decide most loops, so that large ones cost little. */
-static bool may_be(const tn_region *r, uint32_t *budget)
+static bool may_be(const tn_region *r, int64_t strip, uint32_t *budget)
 {
     for (const tn_op *op = r->first; op; op = op->next) {
         if (!*budget) return false;
         --*budget;
         bool control = op->kind == TN_OP_while || op->kind == TN_OP_if || op->kind == TN_OP_case;
         for (uint32_t i = 0; control && i < op->n_regions; i++)
-            if (!may_be(&op->regions[i], budget)) return false;
+            if (!may_be(&op->regions[i], strip, budget)) return false;
         if (control || op == r->last || op->kind == TN_OP_constant) continue;
         if (op->n_results != 1) return false;
         if (op->kind == TN_OP_dynamic_slice || op->kind == TN_OP_dynamic_update_slice ||
             op->kind == TN_OP_reshape)
             continue;
-        if (!is_scalars(&op->results[0])) return false;
+        if (!is_apart(strip, &op->results[0])) return false;
+        if (!is_movement(op) && !tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE)) return false;
     }
     return true;
 }
 
-const tn_native *tn_native_make(tn_cluster_context *c, const tn_op *op)
+/* The type of the first value of many elements that the loop computes with. */
+static const tn_type *wide_type(const tn_region *r)
 {
-    uint32_t budget = 600;
-    if (!c->jit || op->n_operands > TN_JIT_PORTS || !may_be(&op->regions[0], &budget) ||
-        !may_be(&op->regions[1], &budget))
-        return NULL;
-    tn_arena *a = c->arena;
-    uint32_t n_values = c->n_values;
-    if (!c->natives) {
-        c->natives = TN_NEW_ARRAY(a, known, n_values);
-        c->native_uses = TN_NEW_ARRAY(a, uint32_t, n_values);
-        c->native_touched = TN_NEW_ARRAY(a, uint32_t, 4 * (size_t)n_values);
-        c->native_elements = TN_NEW_ARRAY(a, element, ELEMENTS);
+    for (const tn_op *op = r->first; op; op = op->next) {
+        for (uint32_t i = 0; i < op->n_regions; i++) {
+            const tn_type *t = wide_type(&op->regions[i]);
+            if (t) return t;
+        }
+        if (op->n_results == 1 && tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE) &&
+            elements_of(&op->results[0]) > FEW)
+            return op->results[0].type;
     }
-    maker m = {.c = c,
-               .loop = op,
-               .values = c->natives,
-               .uses = c->native_uses,
-               .touched = c->native_touched,
-               .made = c->native_touched + n_values,
-               .elements = c->native_elements,
-               .n_ports = op->n_operands};
+    return NULL;
+}
+
+/* How much of strips to do at once: with few values more, which overlap in time. */
+static uint32_t unrolling(const tn_op *op, int64_t strip, uint32_t lanes)
+{
+    int64_t strips = 0, groups = strip / lanes;
+    uint32_t n_ops = 0, by = 8;
+    for (uint32_t i = 0; i < op->n_operands; i++) strips += strips_of(strip, &op->results[i]);
+    for (const tn_op *o = op->regions[1].first; o; o = o->next)
+        n_ops += tn_op_has_trait(o, TN_TRAIT_ELEMENTWISE);
+    while (by > 1 && (strips * by > 8 || n_ops * by > 200 || groups % by)) by /= 2;
+    return by;
+}
+
+static const tn_jit_code *make_code(maker *m, const tn_op *op)
+{
     for (uint32_t i = 0; i < op->n_operands; i++)
-        m.ports[i] = tn_type_bytes(op->results[i].type) ? &op->results[i] : NULL;
-    count_uses(&m, &op->regions[0]);
-    count_uses(&m, &op->regions[1]);
-    tn_jit_flow_begin(&m.flow, c->jit);
-    begin_piece(&m);
-    if (make_while(&m, op, true)) {
+        m->ports[i] = tn_type_bytes(op->results[i].type) ? &op->results[i] : NULL;
+    count_uses(m, &op->regions[0]);
+    count_uses(m, &op->regions[1]);
+    tn_jit_flow_begin(&m->flow, m->c->jit, m->lanes, m->strip ? m->lanes * m->unroll : 0);
+    begin_piece(m);
+    if (make_while(m, op, true)) {
         for (uint32_t i = 0; i < op->n_operands; i++) {
             const tn_value *arg = &op->regions[1].args[i];
-            const known *k = &m.values[arg->id];
+            const known *k = &m->values[arg->id];
             if (k->kind != IS_SCALARS) continue;
             for (uint32_t e = 0; e < k->n; e++)
-                tn_jit_store(&m.piece, i | e << 20, arg->type->element, get(&m, k->first + e));
+                store_part(m, i, k->is_wide, e, arg->type->element, get(m, k->first + e));
         }
-        m.n_made = 0;
-        end_piece(&m);
+        m->n_made = 0;
+        end_piece(m);
     }
-    for (uint32_t i = 0; i < m.n_ports; i++)
-        if (m.is_changed[i] && m.is_viewed[i]) m.failed = true;
-    for (uint32_t i = 0; i < m.n_touched; i++) m.values[m.touched[i]] = (known){0};
-    forget_uses(&m, &op->regions[0]);
-    forget_uses(&m, &op->regions[1]);
-    const tn_jit_code *code = tn_jit_flow_end(&m.flow, m.n_variables, m.failed);
+    for (uint32_t i = 0; i < m->n_ports; i++) {
+        uint8_t u = m->usage[i];
+        bool mixes = (u & WRITES_STRIPS && u & (READS_ONE | WRITES_ONE)) ||
+                     (u & WRITES_ONE && u & (READS_ONE | READS_STRIPS));
+        if ((m->is_changed[i] && m->is_viewed[i]) || (m->strip && mixes)) m->failed = true;
+    }
+    for (uint32_t i = 0; i < m->n_touched; i++) m->values[m->touched[i]] = (known){0};
+    forget_uses(m, &op->regions[0]);
+    forget_uses(m, &op->regions[1]);
+    return tn_jit_flow_end(&m->flow, m->n_variables, m->failed);
+}
+
+static maker begin_maker(tn_cluster_context *c, const tn_op *op, int64_t strip, uint32_t lanes,
+                         uint32_t unroll)
+{
+    return (maker){.c = c,
+                   .loop = op,
+                   .strip = strip,
+                   .lanes = lanes,
+                   .unroll = unroll,
+                   .values = c->natives,
+                   .uses = c->native_uses,
+                   .touched = c->native_touched,
+                   .made = c->native_touched + c->n_values,
+                   .elements = c->native_elements,
+                   .n_ports = op->n_operands};
+}
+
+static tn_native *make_native(maker *m, const tn_op *op)
+{
+    const tn_jit_code *code = make_code(m, op);
     if (!code) return NULL;
-    tn_native *n = TN_NEW(a, tn_native);
+    tn_native *n = TN_NEW(m->c->arena, tn_native);
     *n = (tn_native){.code = code,
-                     .ports = tn_dup(a, m.ports, m.n_ports * sizeof *m.ports),
-                     .n_ports = m.n_ports,
+                     .ports = tn_dup(m->c->arena, m->ports, m->n_ports * sizeof *m->ports),
+                     .n_ports = m->n_ports,
                      .n_carried = op->n_operands,
-                     .iteration_ns = 0.5 * m.n_instructions};
+                     .iteration_ns = 0.5 * m->n_instructions};
     return n;
+}
+
+static const tn_native *make_strips(tn_cluster_context *c, const tn_op *op, int64_t strip,
+                                    int64_t trips)
+{
+    uint32_t most = c->jit->avx512 ? 16 : 8;
+    for (uint32_t lanes = most; lanes >= most / 2; lanes /= 2) {
+        if (strip < lanes) continue;
+        uint32_t unroll = unrolling(op, strip, lanes);
+        maker m = begin_maker(c, op, strip, lanes, unroll);
+        tn_native *n = make_native(&m, op);
+        if (!n) {
+            if (m.is_too_wide) continue;
+            return NULL;
+        }
+        n->strip = strip;
+        n->whole = strip / lanes * lanes;
+        n->group = lanes * unroll;
+        n->group_ns = n->iteration_ns * (double)(trips < 1 ? 1 : trips);
+        n->iteration_ns *= (double)n->whole / n->group;
+        if (n->whole == strip) return n;
+        maker rest = begin_maker(c, op, strip, 1, 1);
+        n->rest = make_code(&rest, op);
+        /* The same ports, in the same order. */
+        if (!n->rest || rest.n_ports != m.n_ports ||
+            memcmp(rest.ports, m.ports, m.n_ports * sizeof *m.ports) != 0)
+            return NULL;
+        n->iteration_ns += 0.5 * rest.n_instructions * (double)(strip - n->whole);
+        return n;
+    }
+    return NULL;
+}
+
+const tn_native *tn_native_make(tn_cluster_context *c, const tn_op *op, int64_t trips)
+{
+    if (!c->jit || op->n_operands > TN_JIT_PORTS) return NULL;
+    const tn_type *wide = wide_type(&op->regions[1]);
+    int64_t strip = 1;
+    for (uint32_t d = 0; d < (wide ? wide->rank : 1); d++) {
+        /* The longest strips first. */
+        strip = 1;
+        for (uint32_t k = d; wide && k < wide->rank; k++) strip *= wide->dims[k];
+        if (wide && (strip <= FEW || strip > INT32_MAX)) continue;
+        uint32_t budget = 600;
+        if (!may_be(&op->regions[0], wide ? strip : 0, &budget) ||
+            !may_be(&op->regions[1], wide ? strip : 0, &budget))
+            continue;
+        if (!c->natives) {
+            tn_arena *a = c->arena;
+            uint32_t n_values = c->n_values;
+            c->natives = TN_NEW_ARRAY(a, known, n_values);
+            c->native_uses = TN_NEW_ARRAY(a, uint32_t, n_values);
+            c->native_touched = TN_NEW_ARRAY(a, uint32_t, 4 * (size_t)n_values);
+            c->native_elements = TN_NEW_ARRAY(a, element, ELEMENTS);
+        }
+        if (wide) return make_strips(c, op, strip, trips);
+        maker m = begin_maker(c, op, 0, 1, 1);
+        return make_native(&m, op);
+    }
+    return NULL;
 }

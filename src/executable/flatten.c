@@ -113,7 +113,7 @@ static tn_status *flatten_while(tn_plan *p, const tn_op *op, uint32_t outer)
     }
     add_moves(p, outer, op, slots, op->operands, n);
 
-    const tn_native *native = tn_native_make(&p->clusters, op);
+    const tn_native *native = tn_native_make(&p->clusters, op, tn_trip_count(op));
     if (native && ports_are_in_memory(p, native)) {
         uint32_t at = add_item(
             p, (tn_item){.kind = TN_ITEM_NATIVE, .loop = outer, .op = op, .native = native});

@@ -30,6 +30,22 @@
                         "stablehlo.return %next, %w : tensor<i32>, tensor<" t ">\n}\n"             \
                         "return %r#1, %r#0 : tensor<" t ">, tensor<i32>\n")
 
+/* The same over a strip, or several. */
+#define ITERATE_STRIP(n, t, c)                                                                     \
+    MAIN("%x: tensor<" n "x" t ">, %y: tensor<" t ">", "tensor<" n "x" t ">, tensor<i32>",         \
+         ZERO "%r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<" n "x" t ">\n"   \
+              "cond {\n" LESS("%i", "37") "} do {\n" STEP("%i") /* */                              \
+         "%c = stablehlo.constant dense<" c "> : tensor<" n "x" t ">\n"                            \
+         "%a = stablehlo.multiply %v, %c : tensor<" n "x" t ">\n"                                  \
+         "%y1 = stablehlo.broadcast_in_dim %y, dims = [] : (tensor<" t ">) -> tensor<" n "x" t     \
+         ">\n%b = stablehlo.add %a, %y1 : tensor<" n "x" t ">\n"                                   \
+         "%l = stablehlo.convert %i : (tensor<i32>) -> tensor<i8>\n%k = "                          \
+         "stablehlo.convert %l : (tensor<i8>) -> tensor<" t ">\n"                                  \
+         "%k1 = stablehlo.broadcast_in_dim %k, dims = [] : (tensor<" t ">) -> tensor<" n "x" t     \
+         ">\n%w = stablehlo.maximum %b, %k1 : tensor<" n "x" t ">\n"                               \
+         "stablehlo.return %next, %w : tensor<i32>, tensor<" n "x" t ">\n}\n"                      \
+         "return %r#1, %r#0 : tensor<" n "x" t ">, tensor<i32>\n")
+
 typedef struct {
     const char *name, *text;
     bool native;
@@ -250,6 +266,111 @@ static const program programs[] = {
                     "stablehlo.return %next, %h : tensor<i32>, tensor<2x3xf32>\n}\n"
                     "return %r#1 : tensor<2x3xf32>\n"),
      true},
+    /* Loops over strips: whole vectors, and elements that are left over. */
+    {"strip of f32", ITERATE_STRIP("128", "f32", "1.01"), true},
+    {"strip with a rest", ITERATE_STRIP("2x77", "f32", "1.01"), true},
+    {"strip of f64", ITERATE_STRIP("3x20", "f64", "1.01"), true},
+    {"strip of bf16", ITERATE_STRIP("5x7", "bf16", "1.01"), true},
+    {"strip of f16", ITERATE_STRIP("64", "f16", "1.01"), true},
+    {"strip of i8", ITERATE_STRIP("67", "i8", "3"), true},
+    {"strip of u16", ITERATE_STRIP("48", "ui16", "3"), true},
+    {"strip of i32", ITERATE_STRIP("8x100", "i32", "3"), true},
+    /* Rows of one value, put together in another order; a mask that is carried. */
+    {"rows",
+     MAIN("%x: tensor<3x40xf32>, %k: tensor<3xf32>, %q: tensor<40xf32>",
+          "tensor<3x40xf32>, tensor<40xi1>, tensor<i32>",
+          ZERO "%yes = stablehlo.constant dense<true> : tensor<40xi1>\n"
+               "%r:3 = stablehlo.while(%i = %zero, %v = %x, %m = %yes) : tensor<i32>, "
+               "tensor<3x40xf32>, tensor<40xi1>\n"
+               "cond {\n" LESS("%i", "9") "} do {\n" STEP("%i") //
+          "%a = stablehlo.slice %v [0:1, 0:40] : (tensor<3x40xf32>) -> tensor<1x40xf32>\n"
+          "%b = stablehlo.slice %v [1:3, 0:40] : (tensor<3x40xf32>) -> tensor<2x40xf32>\n"
+          "%c = stablehlo.concatenate %b, %a, dim = 0 : (tensor<2x40xf32>, tensor<1x40xf32>) -> "
+          "tensor<3x40xf32>\n"
+          "%d = stablehlo.broadcast_in_dim %k, dims = [0] : (tensor<3xf32>) -> tensor<3x40xf32>\n"
+          "%e = stablehlo.multiply %c, %d : tensor<3x40xf32>\n"
+          "%f = stablehlo.reshape %a : (tensor<1x40xf32>) -> tensor<40xf32>\n"
+          "%less = stablehlo.compare LT, %f, %q : (tensor<40xf32>, tensor<40xf32>) -> "
+          "tensor<40xi1>\n"
+          "%o = stablehlo.xor %m, %less : tensor<40xi1>\n"
+          "%g = stablehlo.select %o, %q, %f : tensor<40xi1>, tensor<40xf32>\n"
+          "%h = stablehlo.broadcast_in_dim %g, dims = [1] : (tensor<40xf32>) -> tensor<3x40xf32>\n"
+          "%w = stablehlo.add %e, %h : tensor<3x40xf32>\n"
+          "stablehlo.return %next, %w, %o : tensor<i32>, tensor<3x40xf32>, tensor<40xi1>\n}\n"
+          "return %r#1, %r#2, %r#0 : tensor<3x40xf32>, tensor<40xi1>, tensor<i32>\n"),
+     true},
+    /* Rows that are read and stacked by number, a number with each; branches with jumps. */
+    {"stacked rows",
+     MAIN(
+         "%xs: tensor<17x40xf32>, %y: tensor<40xf32>, %ks: tensor<17xi32>",
+         "tensor<40xf32>, tensor<17x40xf32>, tensor<17xi32>",
+         ZERO
+         "%o = stablehlo.constant dense<0.5> : tensor<17x40xf32>\n"
+         "%p = stablehlo.constant dense<7> : tensor<17xi32>\n"
+         "%r:4 = stablehlo.while(%i = %zero, %v = %y, %s = %o, %t = %p) : tensor<i32>, "
+         "tensor<40xf32>, tensor<17x40xf32>, tensor<17xi32>\n"
+         "cond {\n" LESS("%i", "15") "} do {\n" STEP(
+             "%i") "%z = stablehlo.constant dense<0> : "
+                   "tensor<i32>\n"
+                   "%a = stablehlo.dynamic_slice %xs, %i, %z, sizes = [1, 40] : "
+                   "(tensor<17x40xf32>, "
+                   "tensor<i32>, tensor<i32>) -> tensor<1x40xf32>\n"
+                   "%b = stablehlo.reshape %a : (tensor<1x40xf32>) -> tensor<40xf32>\n"
+                   "%c = stablehlo.dynamic_slice %ks, %i, sizes = [1] : (tensor<17xi32>, "
+                   "tensor<i32>) -> "
+                   "tensor<1xi32>\n"
+                   "%k = stablehlo.reshape %c : (tensor<1xi32>) -> tensor<i32>\n"
+                   "%e = \"stablehlo.case\"(%k) ({\n"
+                   "%e0 = stablehlo.add %v, %b : tensor<40xf32>\n"
+                   "stablehlo.return %e0 : tensor<40xf32>\n}, {\n"
+                   "%e1 = stablehlo.tanh %v : tensor<40xf32>\n"
+                   "stablehlo.return %e1 : tensor<40xf32>\n}, {\n"
+                   "%e2 = stablehlo.multiply %v, %b : tensor<40xf32>\n"
+                   "stablehlo.return %e2 : tensor<40xf32>\n"
+                   "}) : (tensor<i32>) -> tensor<40xf32>\n"
+                   "%f = stablehlo.reshape %e : (tensor<40xf32>) -> tensor<1x40xf32>\n"
+                   "%g = stablehlo.dynamic_update_slice %s, %f, %next, %z : (tensor<17x40xf32>, "
+                   "tensor<1x40xf32>, tensor<i32>, tensor<i32>) -> tensor<17x40xf32>\n"
+                   "%l = stablehlo.dynamic_update_slice %t, %c, %next : (tensor<17xi32>, "
+                   "tensor<1xi32>, "
+                   "tensor<i32>) -> tensor<17xi32>\n"
+                   "stablehlo.return %next, %e, %g, %l : tensor<i32>, tensor<40xf32>, "
+                   "tensor<17x40xf32>, "
+                   "tensor<17xi32>\n}\n"
+                   "return %r#1, %r#2, %r#3 : tensor<40xf32>, tensor<17x40xf32>, tensor<17xi32>\n"),
+     true},
+    /* A loop in a loop, with a counter of 64 bits outside. */
+    {"strip in two loops",
+     MAIN("%x: tensor<50xf32>", "tensor<50xf32>, tensor<i64>",
+          "%none = stablehlo.constant dense<0> : tensor<i64>\n"
+          "%r:2 = stablehlo.while(%p = %none, %v = %x) : tensor<i64>, tensor<50xf32>\n"
+          "cond {\n%k = stablehlo.constant dense<5> : tensor<i64>\n"
+          "%go = stablehlo.compare LT, %p, %k, SIGNED : (tensor<i64>, tensor<i64>) -> tensor<i1>\n"
+          "stablehlo.return %go : tensor<i1>\n} do {\n" ZERO
+          "%u = stablehlo.constant dense<1> : tensor<i64>\n"
+          "%s:2 = stablehlo.while(%i = %zero, %w = %v) : tensor<i32>, tensor<50xf32>\n"
+          "cond {\n" LESS("%i", "4") "} do {\n" STEP("%i") //
+          "%c = stablehlo.constant dense<1.25> : tensor<50xf32>\n"
+          "%a = stablehlo.multiply %w, %c : tensor<50xf32>\n"
+          "%b = stablehlo.subtract %a, %v : tensor<50xf32>\n"
+          "stablehlo.return %next, %b : tensor<i32>, tensor<50xf32>\n}\n"
+          "%m = stablehlo.add %p, %u : tensor<i64>\n"
+          "stablehlo.return %m, %s#1 : tensor<i64>, tensor<50xf32>\n}\n"
+          "return %r#1, %r#0 : tensor<50xf32>, tensor<i64>\n"),
+     true},
+    /* What moves elements of a strip stays with the steps. */
+    {"a strip that is turned",
+     MAIN("%x: tensor<64xf32>", "tensor<64xf32>",
+          ZERO "%r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<64xf32>\n"
+               "cond {\n" LESS("%i", "9") "} do {\n" STEP("%i") //
+          "%a = stablehlo.slice %v [0:63] : (tensor<64xf32>) -> tensor<63xf32>\n"
+          "%b = stablehlo.slice %v [63:64] : (tensor<64xf32>) -> tensor<1xf32>\n"
+          "%c = stablehlo.concatenate %b, %a, dim = 0 : (tensor<1xf32>, tensor<63xf32>) -> "
+          "tensor<64xf32>\n"
+          "%d = stablehlo.add %c, %v : tensor<64xf32>\n"
+          "stablehlo.return %next, %d : tensor<i32>, tensor<64xf32>\n}\n"
+          "return %r#1 : tensor<64xf32>\n"),
+     false},
 };
 
 enum { VALUES_AT_MOST = 4, BYTES = 4096 };

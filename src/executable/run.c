@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/thread_pool.h"
 #include "executable/checked.h"
 #include "executable/constants.h"
 #include "executable/program.h"
@@ -87,13 +89,46 @@ static uint32_t ask(tn_jit_watch *w)
     return x->cancelled;
 }
 
+/* A loop over strips, from some of their elements to others. */
+typedef struct {
+    const tn_native *native;
+    const tn_run *run;
+    void **memory;
+    atomic_bool cancelled;
+} strips;
+
+static void run_strips(void *ctx, int64_t begin, int64_t end)
+{
+    strips *s = ctx;
+    const tn_native *n = s->native;
+    watch w = {{TURNS, ask, begin * n->group, end * n->group}, s->run, false};
+    if (w.as_watch.end > n->whole) w.as_watch.end = n->whole;
+    if (w.as_watch.begin < w.as_watch.end) n->code->entry(s->memory, (int64_t)(uintptr_t)&w);
+    if (end * n->group > n->whole && n->rest) {
+        w.as_watch.begin = n->whole;
+        w.as_watch.end = n->strip;
+        n->rest->entry(s->memory, (int64_t)(uintptr_t)&w);
+    }
+    if (w.cancelled) atomic_store_explicit(&s->cancelled, true, memory_order_relaxed);
+}
+
 static tn_status *run_native(machine *m, const tn_step *s)
 {
     void **memory = (void **)m->tensors;
+    const tn_native *n = s->native;
     for (uint32_t i = 0; i < s->n_operands; i++) memory[i] = address(m, &s->refs[i]);
-    watch w = {{TURNS, ask}, m->run, false};
-    s->native->code->entry(memory, (int64_t)(uintptr_t)&w);
-    return w.cancelled ? TN_OP_ERROR(CANCELLED, s->op, "the run was cancelled") : NULL;
+    bool cancelled;
+    if (n->strip) {
+        strips all = {n, m->run, memory, false};
+        int64_t groups = (n->strip + n->group - 1) / n->group;
+        tn_parallel_for(m->ctx.pool, groups, n->group_ns, run_strips, &all);
+        cancelled = all.cancelled;
+    } else {
+        watch w = {{TURNS, ask, 0, 0}, m->run, false};
+        n->code->entry(memory, (int64_t)(uintptr_t)&w);
+        cancelled = w.cancelled;
+    }
+    return cancelled ? TN_OP_ERROR(CANCELLED, s->op, "the run was cancelled") : NULL;
 }
 
 static uint32_t choose(const machine *m, const tn_step *s)
