@@ -104,7 +104,7 @@ static tn_status *compile(void *ctx)
     TN_TRY(settle_count(&e->module->num_replicas, source.num_replicas, "replicas"));
     TN_TRY(settle_count(&e->module->num_partitions, source.num_partitions, "partitions"));
     if (!source.as_it_is) TN_TRY(tn_module_verify(e->module));
-    TN_TRY(tn_apply_layouts(e->module, &e->signature));
+    TN_TRY(tn_apply_layouts(e->module, &source.layouts, &e->signature));
     TN_TRACE_END(start, TN_TRACE_COMPILE, "verify", NULL, name, 0);
     TN_TRY(tn_passes_run(e->module, TN_PASSES_BEFORE_SIZES, source.as_it_is));
     e->fuse = tn_options_get()->fuse && !source.unfused;
@@ -180,7 +180,8 @@ tn_status *tn_compile_stored(const void *code, size_t code_size, const void *sto
                         .options = options->serialized.data,
                         .options_size = options->serialized.size,
                         .num_replicas = options->num_replicas,
-                        .num_partitions = options->num_partitions};
+                        .num_partitions = options->num_partitions,
+                        .layouts = options->layouts};
     unsigned checks = 0;
     tn_status *s = tn_checks_wanted(options, &checks);
     if (!s) s = tn_compile_source(&source, out);

@@ -3,6 +3,7 @@
 #ifndef TN_EXECUTABLE_COMPILE_H
 #define TN_EXECUTABLE_COMPILE_H
 
+#include "executable/compile_options.h"
 #include "executable/executable.h"
 
 typedef struct tn_source {
@@ -13,6 +14,7 @@ typedef struct tn_source {
     const void *read_ctx; /* for read */
     /* How many of each the program runs as, if the caller says more than the program does. */
     int64_t num_replicas, num_partitions;
+    tn_layout_wishes layouts;
     uint64_t fail_at; /* test hook: see tn_arena_fail_at */
     bool unfused;     /* every elementwise op by itself */
     bool as_it_is;    /* no verification, and no passes but those that are needed */

@@ -40,7 +40,7 @@ static tn_status *build_options(tn_proto_reader *r, tn_compile_options *o)
         if (!more) break;
         switch (r->field) {
         case 1: TN_TRY(tn_proto_int64_in(r, "device_ordinal", -1, most, &o->device_ordinal)); break;
-        case 2: TN_TRY(span(r, "result_layout", &o->result_layout)); break;
+        case 2: TN_TRY(span(r, "result_layout", &o->layouts.result)); break;
         case 4: TN_TRY(tn_proto_int64_in(r, "num_replicas", 0, most, &o->num_replicas)); break;
         case 5: TN_TRY(tn_proto_int64_in(r, "num_partitions", 0, most, &o->num_partitions)); break;
         case 6: TN_TRY(tn_proto_bool(r, "use_spmd_partitioning", &o->use_spmd_partitioning)); break;
@@ -139,8 +139,8 @@ static tn_status *options(tn_proto_reader *r, tn_compile_options *o)
         case 1: {
             tn_proto_span layout;
             TN_TRY(span(r, "argument_layouts", &layout));
-            o->argument_layouts = append(o->arena, o->argument_layouts, o->n_argument_layouts++,
-                                         sizeof layout, &layout);
+            o->layouts.arguments = append(o->arena, o->layouts.arguments, o->layouts.n_arguments++,
+                                          sizeof layout, &layout);
             break;
         }
         case 2:

@@ -33,6 +33,13 @@ typedef struct {
     };
 } tn_option_override;
 
+/* Layouts that the caller wants, ShapeProto each; only the layouts in them count. */
+typedef struct {
+    const tn_proto_span *arguments;
+    size_t n_arguments;
+    tn_proto_span result; /* size 0: not said */
+} tn_layout_wishes;
+
 typedef struct tn_compile_options {
     int64_t device_ordinal; /* -1: not said */
     int64_t num_replicas;   /* 1 or more */
@@ -54,10 +61,7 @@ typedef struct tn_compile_options {
     int64_t device_memory_size;                       /* bytes, 0: not said */
     int64_t process_index, process_count, slice_size;
 
-    /* ShapeProto each; only the layouts in them count. */
-    const tn_proto_span *argument_layouts;
-    size_t n_argument_layouts;
-    tn_proto_span result_layout; /* size 0: not said */
+    tn_layout_wishes layouts;
 
     const tn_option_override *overrides; /* if a name comes twice, the last one counts */
     size_t n_overrides;

@@ -45,10 +45,10 @@ static void options_of_jax_are_understood(void **state)
     assert_true(o->compile_portable);
     assert_true(o->may_change_program);
     assert_false(o->tupled_arguments);
-    assert_int_equal(o->n_argument_layouts, 1);
-    assert_int_equal(o->argument_layouts[0].size, 2);
-    assert_memory_equal(o->argument_layouts[0].data, "\x1a\x00", 2);
-    assert_int_equal(o->result_layout.size, 0);
+    assert_int_equal(o->layouts.n_arguments, 1);
+    assert_int_equal(o->layouts.arguments[0].size, 2);
+    assert_memory_equal(o->layouts.arguments[0].data, "\x1a\x00", 2);
+    assert_int_equal(o->layouts.result.size, 0);
 
     assert_int_equal(o->n_overrides, 4);
     assert_string_equal(o->overrides[0].name, "xla_a");

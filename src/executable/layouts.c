@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "executable/layout_options.h"
 #include "executable/program.h"
 #include "ops/infer.h"
 
@@ -36,7 +37,8 @@ static tn_status *parse(const char *text, const tn_type *type, const char *role,
                     i, text, TN_TYPE_IN_MESSAGE(type));
 }
 
-/* The order asked for in a dictionary of attributes; NULL: row-major, by wish or by our choice. */
+/* The order asked for in a dictionary of attributes; NULL: it is left open, which `default` leaves
+ * to the compile options. */
 static tn_status *find_order(tn_arena *a, const tn_attr *dict, const tn_type *type,
                              const char *role, uint32_t i, const int64_t **out)
 {
@@ -47,9 +49,43 @@ static tn_status *find_order(tn_arena *a, const tn_attr *dict, const tn_type *ty
         return NULL;
     int64_t *order = TN_NEW_ARRAY(a, int64_t, type->rank + 1);
     TN_TRY(parse(mode->string.data, type, role, i, order));
-    for (uint32_t k = 0; k < type->rank; k++)
-        if (order[k] != (int64_t)type->rank - 1 - k) *out = order;
+    *out = order;
     return NULL;
+}
+
+/* What is settled for a value by the program (attributes) and the options (a shape; NULL: none);
+ * NULL: row-major, by wish or by our choice. */
+static tn_status *settle(tn_arena *a, const tn_attr *dict, const tn_proto_span *shape,
+                         const tn_type *type, const char *role, uint32_t i, const int64_t **out)
+{
+    const int64_t *program, *options = NULL;
+    *out = NULL;
+    TN_TRY(find_order(a, dict, type, role, i, &program));
+    if (shape) TN_TRY(tn_layout_option(shape, type, a, role, i, &options));
+    const int64_t *order = program ? program : options;
+    if (!order) return NULL;
+    for (uint32_t k = 0; k < type->rank; k++) {
+        if (options && options[k] != order[k])
+            return TN_ERROR(INVALID_ARGUMENT,
+                            "%s %u has a layout in the program and another in the compile options",
+                            role, i);
+        if (order[k] != (int64_t)type->rank - 1 - k) *out = order;
+    }
+    return NULL;
+}
+
+/* One shape for each of n values, or none; a tuple may stand for its parts. */
+static tn_status *spread(tn_arena *a, const tn_proto_span *shapes, size_t n_shapes, uint32_t n,
+                         const char *role, const tn_proto_span **out)
+{
+    *out = n_shapes ? shapes : NULL;
+    if (n_shapes == n || n_shapes == 0) return NULL;
+    tn_layout_options parts;
+    TN_TRY(tn_layout_options_spread(shapes, n_shapes, a, &parts));
+    *out = parts.shapes;
+    if (parts.n == n) return NULL;
+    return TN_ERROR(INVALID_ARGUMENT, "the compile options have layouts for %zu %ss, expected %u",
+                    parts.n, role, n);
 }
 
 /* The type of the row-major array with the same bytes: its dimension k is order[rank - 1 - k]. */
@@ -108,7 +144,7 @@ static void change_result(tn_module *m, uint32_t i, const int64_t *order)
     end->operands[i] = &op->results[0];
 }
 
-tn_status *tn_apply_layouts(tn_module *m, const tn_signature **out)
+tn_status *tn_apply_layouts(tn_module *m, const tn_layout_wishes *wishes, const tn_signature **out)
 {
     tn_function *f = m->main;
     tn_arena *a = m->arena;
@@ -116,15 +152,18 @@ tn_status *tn_apply_layouts(tn_module *m, const tn_signature **out)
     tn_signature *s = TN_NEW(a, tn_signature);
     *s = (tn_signature){TN_NEW_ARRAY(a, tn_layout_of_value, n + 1),
                         TN_NEW_ARRAY(a, tn_layout_of_value, k + 1)};
+    const tn_proto_span *args, *outs;
+    TN_TRY(spread(a, wishes->arguments, wishes->n_arguments, n, "parameter", &args));
+    TN_TRY(spread(a, &wishes->result, wishes->result.size > 0 ? 1 : 0, k, "result", &outs));
     for (uint32_t i = 0; i < n; i++) {
         s->params[i].type = f->body.args[i].type;
-        TN_TRY(find_order(a, f->arg_attrs ? f->arg_attrs[i] : NULL, s->params[i].type, "parameter",
-                          i, &s->params[i].order));
+        TN_TRY(settle(a, f->arg_attrs ? f->arg_attrs[i] : NULL, args ? &args[i] : NULL,
+                      s->params[i].type, "parameter", i, &s->params[i].order));
     }
     for (uint32_t i = 0; i < k; i++) {
         s->results[i].type = f->body.last->operands[i]->type;
-        TN_TRY(find_order(a, f->result_attrs ? f->result_attrs[i] : NULL, s->results[i].type,
-                          "result", i, &s->results[i].order));
+        TN_TRY(settle(a, f->result_attrs ? f->result_attrs[i] : NULL, outs ? &outs[i] : NULL,
+                      s->results[i].type, "result", i, &s->results[i].order));
     }
     bool params = false, results = false;
     for (uint32_t i = 0; i < n; i++) params = params || s->params[i].order;

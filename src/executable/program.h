@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/trace.h"
+#include "executable/compile_options.h"
 #include "executable/executable.h"
 #include "executable/plan.h"
 #include "type/op_sharding_proto.h"
@@ -153,9 +154,10 @@ typedef struct {
 typedef struct tn_signature {
     tn_layout_of_value *params, *results;
 } tn_signature;
-/* Makes everything row-major within the program, after verification; see layouts.c. *out stays NULL
- * where that was so already. */
-tn_status *tn_apply_layouts(tn_module *m, const tn_signature **out) TN_MUST_USE;
+/* Makes everything row-major within the program, after verification; see layouts.c. `wishes` count
+ * where the program leaves a layout open. *out stays NULL where all was row-major already. */
+tn_status *tn_apply_layouts(tn_module *m, const tn_layout_wishes *wishes,
+                            const tn_signature **out) TN_MUST_USE;
 /* What a Shardy sharding says of devices; NULL: each has everything. */
 const tn_op_sharding *tn_tiling_of(const tn_module *m, const tn_attr *sharding, tn_arena *a);
 /* Fills in what the signature says; NULL: that of main. */
