@@ -4,7 +4,9 @@
 
 #include <string.h>
 
+#include "ops/access.h"
 #include "ops/elementwise.h"
+#include "ops/reduce_arg.h"
 #include "passes/rewrite.h"
 
 /* A cluster that nothing joined for so many ops is left alone: what joins it moves up to it, and
@@ -67,6 +69,19 @@ static void want(tn_cluster_context *c, const tn_value *v)
     c->flags[tn_cluster_source(v)->id] |= TN_VALUE_WANTED;
 }
 
+/* The places of an argmax, which its evaluator knows. */
+static bool is_unread(const tn_cluster_context *c, const tn_op *op, uint32_t operand)
+{
+    const tn_body *body;
+    if (operand != 1 || !c->fuse || !tn_reduce_has_places(op)) return false;
+    tn_status *s = tn_body_compile(&op->regions[0], c->arena, &body);
+    if (s) {
+        tn_status_free(s);
+        return false;
+    }
+    return tn_reduce_is_arg(op, body) && !tn_is_empty(tn_operand_type(op, 0));
+}
+
 /* Definitions come before uses, so flags of operands are there. in_body: of a reduction or the
  * like, which is compiled elsewhere. */
 static void look_at(tn_cluster_context *c, const tn_region *r, bool in_body)
@@ -82,7 +97,7 @@ static void look_at(tn_cluster_context *c, const tn_region *r, bool in_body)
             /* What a tile program of another region wants is in memory, unless it is mapped there
              * too. */
             if (fusable && (mapped || v->region == r)) continue;
-            if (op->kind != TN_OP_reshape) want(c, op->operands[i]);
+            if (op->kind != TN_OP_reshape && !is_unread(c, op, i)) want(c, op->operands[i]);
         }
         bool control = tn_op_has_trait(op, TN_TRAIT_CONTROL);
         for (uint32_t i = 0; i < op->n_regions; i++)

@@ -29,7 +29,8 @@ static tn_step_ref ref_to(const tn_plan *p, uint32_t root, const tn_type *type)
 
 static tn_step_ref ref_of(const tn_plan *p, const tn_value *v)
 {
-    assert((tn_plan_root(p, v) != TN_NO_ROOT || tn_type_bytes(v->type) == 0) &&
+    assert((tn_plan_root(p, v) != TN_NO_ROOT || tn_type_bytes(v->type) == 0 ||
+            (v->op && v->op->kind == TN_OP_iota)) &&
            "a value without memory");
     return ref_to(p, tn_plan_root(p, v), v->type);
 }

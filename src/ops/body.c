@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "ops/body_arg.h"
 #include "ops/elementwise.h"
 #include "ops/interpret.h"
 
@@ -400,6 +401,10 @@ tn_status *tn_body_compile(const tn_region *r, tn_arena *a, const tn_body **out)
                    .result_types = result_types,
                    .captures = c.values,
                    .program = p};
+    if (!p->region) {
+        tn_body_shortcut arg = tn_body_arg(r, b);
+        if (arg) b->shortcut = arg;
+    }
     *out = b;
     return NULL;
 }

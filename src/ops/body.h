@@ -27,7 +27,11 @@ typedef enum {
     TN_BODY_LT, /* comparators of sort and select: first < second and so on, on arguments 0 and 1 */
     TN_BODY_GT,
     TN_BODY_LE,
-    TN_BODY_GE
+    TN_BODY_GE,
+    TN_BODY_ARG_MAX, /* see body_arg.h */
+    TN_BODY_ARG_MAX_OTHER,
+    TN_BODY_ARG_MIN,
+    TN_BODY_ARG_MIN_OTHER
 } tn_body_shortcut;
 
 struct tn_body {

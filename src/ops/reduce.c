@@ -3,6 +3,7 @@
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/infer.h"
+#include "ops/reduce_arg.h"
 #include "ops/reduce_fold.h"
 
 tn_status *tn_infer_reduce(const tn_op *op, tn_arena *a, const tn_type **out)
@@ -43,6 +44,8 @@ tn_status *tn_eval_reduce(const tn_op *op, const tn_eval_context *ctx, const tn_
     dims.v = tn_op_ints(op, TN_ATTR_dimensions, &dims.n);
     tn_reduction r = {.op = op, .ctx = ctx, .results = results};
     TN_TRY(tn_combiner_prepare(op, ctx, 0, operands, n, operands, true, &r.combiner));
+    if (tn_reduce_is_arg(op, ctx->bodies[0]) && !tn_is_empty(t))
+        return tn_reduce_arg(op, ctx, operands, &r.combiner, results);
     r.sources = operands;
     r.inits = operands + n;
     tn_nest_init(&r.kept);

@@ -155,6 +155,44 @@ TEST(argmax_through_a_general_body)
     free(at);
 }
 
+/* Places that are an iota aren't read. */
+TEST(argmax_along_each_dimension)
+{
+    enum { A = 5, B = 70, C = 9, N = A * B * C };
+    static const int sizes[] = {A, B, C};
+    static float x[N], best[N];
+    static int32_t index[N];
+    float init = -INFINITY;
+    int32_t none = 0;
+    for (int round = 0; round < 6; round++) {
+        for (int i = 0; i < N; i++) {
+            x[i] = (float)random_below(30) - 25;
+            if (x[i] == 0 && random_below(2)) x[i] = -0.0f;
+            if (round > 2 && random_below(500) == 0) x[i] = NAN;
+        }
+        int d = round % 3, inner = d == 0 ? B * C : d == 1 ? C : 1, n = sizes[d];
+        tn_op *op = argmax_op("5x70x9xf32, 5x70x9xi32, f32, i32",
+                              d == 0   ? "70x9xf32, 70x9xi32"
+                              : d == 1 ? "5x9xf32, 5x9xi32"
+                                       : "5x70xf32, 5x70xi32",
+                              d);
+        tn_op *iota = make_op(TN_OP_iota, "", "5x70x9xi32");
+        tn_op_set_attr(module, iota, TN_ATTR_iota_dimension, tn_attr_int(arena, d));
+        op->operands[1] = &iota->results[0];
+        RUN(op, IN(x, NULL, &init, &none), OUT(best, index));
+        for (int k = 0; k < N / n; k++) {
+            const float *row = x + k / inner * inner * n + k % inner;
+            int want = 0;
+            for (int i = 1; i < n; i++) {
+                float w = row[want * inner], v = row[i * inner];
+                if (w == w && (v != v || v > w)) want = i;
+            }
+            assert_int_equal(index[k], want);
+            assert_true(best[k] == row[want * inner] || best[k] != best[k]);
+        }
+    }
+}
+
 TEST(narrow_floats_are_summed_in_f32)
 {
     enum { N = 600 };
@@ -241,6 +279,7 @@ int main(void)
         cmocka_unit_test(nothing_gives_the_initial_value),
         cmocka_unit_test(random_shapes_equal_a_walk),
         cmocka_unit_test(argmax_through_a_general_body),
+        cmocka_unit_test(argmax_along_each_dimension),
         cmocka_unit_test(narrow_floats_are_summed_in_f32),
         cmocka_unit_test(map_applies_its_body),
         cmocka_unit_test(large_sums_are_quick_and_close),

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/reduce_arg.h"
+
+#include "base/thread_pool.h"
+#include "kernels/arg_rows.h"
+#include "ops/access.h"
+
+enum { PIECE = 1 << 16 /* elements that are worth a piece of their own */, TILE = TN_BODY_TILE };
+
+/* Pieces are a share of the reduced dimension for one row or a tile of columns. */
+typedef struct {
+    tn_arg_kernels kernels;
+    const char *x;
+    size_t width;
+    int64_t outer, length, inner; /* elements before, along and after the dimension */
+    int64_t tile, tiles, share, shares;
+    tn_arg *best;     /* [shares][outer][inner] */
+    bool other_zeros; /* of zeros the last one is the value */
+} job;
+
+bool tn_reduce_has_places(const tn_op *op)
+{
+    uint32_t n;
+    if (op->kind != TN_OP_reduce || op->n_operands != 4) return false;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_dimensions, &n);
+    const tn_op *places = tn_value_resolve(op->operands[1])->op;
+    if (n != 1 || !places || places->kind != TN_OP_iota) return false;
+    return tn_op_int(places, TN_ATTR_iota_dimension, -1) == dims[0];
+}
+
+bool tn_reduce_is_arg(const tn_op *op, const tn_body *body)
+{
+    return body->shortcut >= TN_BODY_ARG_MAX && tn_reduce_has_places(op) &&
+           tn_operand_type(op, 0)->element == body->arg_types[0]->element &&
+           tn_operand_type(op, 1)->element == body->arg_types[1]->element;
+}
+
+static void run_pieces(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    for (int64_t k = begin; k < end; k++) {
+        int64_t share = k % j->shares, o = k / j->shares / j->tiles, t = k / j->shares % j->tiles;
+        int64_t first = share * j->share, column = t * j->tile;
+        int64_t rows = j->length - first < j->share ? j->length - first : j->share;
+        int64_t n = j->inner - column < j->tile ? j->inner - column : j->tile;
+        const char *x = j->x + (size_t)((o * j->length + first) * j->inner + column) * j->width;
+        tn_arg *best = j->best + (share * j->outer + o) * j->inner + column;
+        if (j->inner > 1) {
+            j->kernels.columns(x, j->inner, rows, n, 0, best);
+            for (int64_t i = 0; i < n; i++) best[i].index += first;
+        } else {
+            *best = j->kernels.row(x, rows);
+            best->index += first;
+        }
+    }
+}
+
+static void cut(job *j)
+{
+    j->tile = j->inner < TN_ARG_COLUMNS ? j->inner : TN_ARG_COLUMNS;
+    j->tiles = (j->inner + j->tile - 1) / j->tile;
+    j->share = PIECE / j->tile;
+    if (j->outer * j->tiles >= 64) j->share = j->length;
+    if (j->share > j->length) j->share = j->length;
+    j->shares = (j->length + j->share - 1) / j->share;
+}
+
+static const char *element(const job *j, int64_t kept, int64_t at)
+{
+    int64_t o = kept / j->inner, l = kept % j->inner;
+    return j->x + (size_t)((o * j->length + at) * j->inner + l) * j->width;
+}
+
+static const char *last_zero(const job *j, int64_t kept)
+{
+    for (int64_t at = j->length - 1;; at--) {
+        uint64_t bits = 0;
+        const char *x = element(j, kept, at);
+        memcpy(&bits, x, j->width);
+        if (!(uint64_t)(bits << (65 - 8 * j->width))) return x;
+    }
+}
+
+/* The pairs of kept elements [first, first + n), joined with the initial one. */
+static tn_status *finish(const job *j, const tn_combiner *c, const tn_tensor *inits, int64_t first,
+                         int64_t n, char *memory, tn_tensor *results)
+{
+    size_t index_width = c->parts[1].from_width;
+    char *value = memory, *index = value + TILE * 8, *init_value = index + TILE * 8;
+    char *init_index = init_value + TILE * 8, *scratch = init_index + TILE * 8;
+    int64_t kept = j->outer * j->inner;
+    for (int64_t i = 0; i < n; i++) {
+        tn_arg best = j->best[first + i];
+        for (int64_t s = 1; s < j->shares; s++) {
+            tn_arg other = j->best[s * kept + first + i];
+            if (other.key > best.key) best = other;
+        }
+        bool zeros = j->other_zeros && best.key == 0;
+        const char *x = zeros ? last_zero(j, first + i) : element(j, first + i, best.index);
+        memcpy(value + (size_t)i * j->width, x, j->width);
+        memcpy(index + (size_t)i * index_width, &best.index, index_width);
+        memcpy(init_value + (size_t)i * j->width, inits[0].data, j->width);
+        memcpy(init_index + (size_t)i * index_width, inits[1].data, index_width);
+    }
+    void *out[] = {(char *)results[0].data + (size_t)first * j->width,
+                   (char *)results[1].data + (size_t)first * index_width};
+    return tn_combiner_run(c, n, (const void *[]){init_value, init_index},
+                           (const void *[]){value, index}, out, scratch);
+}
+
+tn_status *tn_reduce_arg(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
+                         const tn_combiner *c, tn_tensor *results)
+{
+    const tn_type *t = operands[0].type;
+    uint32_t n_dims, d = (uint32_t)tn_op_ints(op, TN_ATTR_dimensions, &n_dims)[0];
+    tn_body_shortcut s = c->body->shortcut;
+    bool largest = s == TN_BODY_ARG_MAX || s == TN_BODY_ARG_MAX_OTHER;
+    bool other = s == TN_BODY_ARG_MAX_OTHER || s == TN_BODY_ARG_MIN_OTHER;
+    job j = {.kernels = tn_arg_find(tn_cpu_isa(), largest, t->element),
+             .other_zeros = other && tn_is_float(t->element),
+             .x = operands[0].data,
+             .width = tn_element_type_bytes(t->element),
+             .outer = 1,
+             .length = t->dims[d],
+             .inner = tn_step(t, d)};
+    for (uint32_t i = 0; i < d; i++) j.outer *= t->dims[i];
+    cut(&j);
+    int64_t kept = j.outer * j.inner, pieces = j.outer * j.tiles * j.shares;
+    j.best = tn_scratch_alloc(ctx->scratch, (size_t)(kept * j.shares) * sizeof *j.best);
+    char *memory = tn_scratch_alloc(ctx->scratch, 4 * TILE * 8 + tn_combiner_scratch(c));
+    if (!j.best || !memory) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    double each = 0.02 * (double)j.width * (j.inner > 1 && j.inner < 16 ? 16 : 1);
+    tn_parallel_for(ctx->pool, pieces, each * (double)(kept * j.length) / (double)pieces + 20,
+                    run_pieces, &j);
+    for (int64_t at = 0; at < kept; at += TILE)
+        TN_TRY(
+            finish(&j, c, operands + 2, at, kept - at < TILE ? kept - at : TILE, memory, results));
+    return NULL;
+}
