@@ -7,7 +7,8 @@
  *   out[g, n, o, f] = sum over taps k and features c of in[g, n, x, c] * kernel[g, k, c, f],
  *   x * in_dilation = o * stride + k * kernel_dilation - pad_low      (in each spatial dimension)
  *
- * where terms whose x is no whole number or outside of the input are left out; with `reversed` tap
+ * where terms whose x is no whole number or outside of the input are left out (or multiplied by 0,
+ * which differs where the kernel is infinite or NaN); with `reversed` tap
  * k uses the kernel's element kernel_size - 1 - k. StableHLO's two kinds of groups are both this:
  * for feature groups a group strides over input features, for batch groups over images.
  *
