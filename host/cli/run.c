@@ -4,17 +4,26 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cpu_features.h"
+#include "base/options.h"
 #include "host/cli/cli.h"
+#include "host/cli/profile.h"
 
 const char tn_cli_run_help[] =
     "usage: tenon run PLUGIN MODULE [--input FILE.npy ...] [--output-dir DIR] [--repeat N] "
-    "[--option name=value ...]\n"
+    "[--profile] [--option name=value ...]\n"
     "Compiles MODULE (MLIR bytecode or text, as far as the plugin reads it) and runs it on the "
     "inputs, in order.\n"
     "--input T:FILE.npy reads the file as element type T (bf16, i4, f8E4M3FN ...), which numpy "
     "can't name.\n"
     "Outputs go to DIR/out0.npy and so on; without DIR their types and first values are printed.\n"
-    "Prints the time to compile and the first, the fastest and the median time to run.\n";
+    "Prints the time to compile and the first, the fastest and the median time to run.\n"
+    "--profile runs it N times more under the plugin's profiler, and prints for each step, the "
+    "dearest first: its time\n"
+    "per run, calls, bytes, operations and rates, and how near it is to the limit of this machine "
+    "that holds it, measured\n"
+    "for the purpose. Above 100 %: what it read was in a cache, or units other than those of the "
+    "limit did it.\n";
 
 #define MAX_INPUTS 1024
 
@@ -23,6 +32,7 @@ typedef struct {
     const char *inputs[MAX_INPUTS];
     size_t n_inputs;
     int repeat;
+    bool profile;
     tn_cli_client client;
 } arguments;
 
@@ -35,6 +45,7 @@ static tn_status *parse(int argc, char **argv, arguments *a)
         if (argv[i][0] != '-' && !a->module) a->module = argv[i];
         else if (!strcmp(argv[i], "--input") && value && a->n_inputs < MAX_INPUTS)
             a->inputs[a->n_inputs++] = argv[++i];
+        else if (!strcmp(argv[i], "--profile")) a->profile = true;
         else if (!strcmp(argv[i], "--output-dir") && value) a->output_dir = argv[++i];
         else if (!strcmp(argv[i], "--repeat") && value && atoi(value) > 0)
             a->repeat = atoi(argv[++i]);
@@ -93,6 +104,55 @@ static tn_status *run_often(tn_host_executable *p, const arguments *a, const tn_
     return s;
 }
 
+/* As many as the client was told to have, or as the plugin takes by itself. */
+static int threads_of(const tn_cli_client *c)
+{
+    static const char name[] = "num_threads=";
+    for (size_t i = 0; i < c->n_options; i++)
+        if (!strncmp(c->options[i], name, sizeof name - 1)) {
+            int n = atoi(c->options[i] + sizeof name - 1);
+            if (n > 0) return n;
+        }
+    int64_t n = tn_options_get()->threads;
+    return n > 0 ? (int)n : tn_cpu_count();
+}
+
+static tn_status *record(const tn_plugin *plugin, tn_host_executable *p, const arguments *a,
+                         const tn_array *in, double *run_ms, void **xspace, size_t *size)
+{
+    tn_cli_profile *profile;
+    size_t n_out = tn_host_executable_output_count(p);
+    tn_array *out = calloc(n_out + 1, sizeof *out);
+    if (!out) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
+    tn_status *s = tn_cli_profile_start(plugin, &profile);
+    bool started = !s;
+    uint64_t ns, all = 0;
+    for (int i = 0; i < a->repeat && !s; i++) {
+        s = tn_host_executable_run(p, in, a->n_inputs, out, &ns);
+        all += s ? 0 : ns;
+        for (size_t k = 0; k < n_out; k++) tn_array_free(&out[k]);
+    }
+    *run_ms = (double)all / 1e6 / a->repeat;
+    if (!s) s = tn_cli_profile_stop(profile, xspace, size);
+    if (started) tn_cli_profile_free(profile);
+    free(out);
+    return s;
+}
+
+static tn_status *profile(const tn_plugin *plugin, tn_host_executable *p, const arguments *a,
+                          const tn_array *in)
+{
+    void *xspace;
+    size_t size;
+    double run_ms;
+    tn_machine_limits limits;
+    TN_TRY(record(plugin, p, a, in, &run_ms, &xspace, &size));
+    tn_status *s = tn_machine_limits_measure(threads_of(&a->client), &limits);
+    if (!s) s = tn_cli_profile_print(xspace, size, a->repeat, run_ms, &limits, stdout);
+    free(xspace);
+    return s;
+}
+
 static tn_status *deliver(const arguments *a, const tn_array *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -123,7 +183,7 @@ static tn_status *compile(tn_host_client *c, const char *path, tn_host_executabl
     return NULL;
 }
 
-static tn_status *run(tn_host_client *c, const arguments *a)
+static tn_status *run(const tn_plugin *plugin, tn_host_client *c, const arguments *a)
 {
     tn_array *in = NULL, *out = NULL;
     tn_host_executable *p = NULL;
@@ -137,6 +197,7 @@ static tn_status *run(tn_host_client *c, const arguments *a)
         s = out ? run_often(p, a, in, out) : TN_ERROR(RESOURCE_EXHAUSTED, "out of memory");
     }
     if (!s) s = deliver(a, out, n_out);
+    if (!s && a->profile) s = profile(plugin, p, a, in);
     tn_cli_free_inputs(in, n_in);
     for (size_t i = 0; i < n_out && out; i++) tn_array_free(&out[i]);
     free(out);
@@ -153,7 +214,7 @@ int tn_cli_run(int argc, char **argv, tn_status **error)
     tn_host_client *c = NULL;
     *error = tn_plugin_open(argv[0], &p);
     if (!*error) *error = tn_host_client_create(p, a.client.options, a.client.n_options, &c);
-    if (!*error) *error = run(c, &a);
+    if (!*error) *error = run(p, c, &a);
     tn_host_client_destroy(c);
     tn_plugin_close(p);
     return 0;

@@ -9,7 +9,7 @@
 
 #include <sys/syscall.h>
 
-/* 32 bytes each: 64 MiB at most. */
+/* 40 bytes each: 80 MiB at most. */
 enum { CHUNK = 1024, MOST_CHUNKS = 2048 };
 
 typedef struct chunk {
@@ -133,7 +133,7 @@ static tn_trace_event *place(track *t)
     return c->events;
 }
 
-void tn_trace_end(uint64_t start, const tn_trace_label *label, uint64_t bytes)
+void tn_trace_end_work(uint64_t start, const tn_trace_label *label, uint64_t bytes, double flops)
 {
     if (!start || !label || !tn_trace_is_on()) return;
     uint64_t end = tn_trace_now();
@@ -141,7 +141,7 @@ void tn_trace_end(uint64_t start, const tn_trace_label *label, uint64_t bytes)
     if (!t) return;
     pthread_mutex_lock(&t->lock);
     tn_trace_event *e = place(t);
-    if (e) *e = (tn_trace_event){label, start, end, bytes};
+    if (e) *e = (tn_trace_event){label, start, end, bytes, flops};
     else atomic_fetch_add(&dropped, 1);
     pthread_mutex_unlock(&t->lock);
 }

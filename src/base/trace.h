@@ -42,12 +42,14 @@ typedef struct {
     const char *name;    /* "dot_general" */
     const char *source;  /* "model.py:12:3 (jit(f)/dot_general)", or "" */
     const char *program; /* "jit_f", or "" */
+    const char *shape;   /* of what it makes, "f32[2,3]", or "" */
 } tn_trace_label;
 
 typedef struct {
     const tn_trace_label *label;
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
-    uint64_t bytes;            /* that it moved or wrote; 0: not told */
+    uint64_t bytes;            /* that it read and wrote; 0: not told */
+    double flops;              /* operations on elements, a multiply-add being two; 0: not told */
 } tn_trace_event;
 
 /* The number of recordings under way. */
@@ -68,11 +70,22 @@ static inline uint64_t tn_trace_begin(void)
 
 /* The one label with these contents; the texts (NULL: "") are copied, and it lives as long as the
  * library. NULL without memory, which tn_trace_end takes for nothing to record. */
-const tn_trace_label *tn_trace_label_of(tn_trace_kind kind, const char *name, const char *source,
-                                        const char *program);
+const tn_trace_label *tn_trace_label_like(const tn_trace_label *contents);
+
+static inline const tn_trace_label *tn_trace_label_of(tn_trace_kind kind, const char *name,
+                                                      const char *source, const char *program)
+{
+    const tn_trace_label contents = {kind, name, source, program, NULL};
+    return tn_trace_label_like(&contents);
+}
 
 /* Adds the event that began at `start` (0: none) and ends now. */
-void tn_trace_end(uint64_t start, const tn_trace_label *label, uint64_t bytes);
+void tn_trace_end_work(uint64_t start, const tn_trace_label *label, uint64_t bytes, double flops);
+
+static inline void tn_trace_end(uint64_t start, const tn_trace_label *label, uint64_t bytes)
+{
+    tn_trace_end_work(start, label, bytes, 0);
+}
 
 /* The same where the label is needed only if somebody records. */
 #define TN_TRACE_END(start, kind, name, source, program, bytes)                                    \

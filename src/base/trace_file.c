@@ -46,7 +46,9 @@ static void put_event(FILE *f, const tn_trace_snapshot *s, const tn_trace_thread
             (double)(e->start_ns - s->start_ns) / 1e3, (double)(e->end_ns - e->start_ns) / 1e3);
     put_argument(f, &first, "program", l->program);
     put_argument(f, &first, "source", l->source);
-    if (e->bytes) fprintf(f, "%s\"bytes\":%" PRIu64, first ? "" : ",", e->bytes);
+    put_argument(f, &first, "shape", l->shape);
+    if (e->bytes) fprintf(f, "%s\"bytes\":%" PRIu64, first ? "" : ",", e->bytes), first = false;
+    if (e->flops > 0) fprintf(f, "%s\"flops\":%.0f", first ? "" : ",", e->flops);
     fputs("}}", f);
 }
 
@@ -80,6 +82,7 @@ static void put_json(FILE *f, const tn_trace_snapshot *s)
 typedef struct {
     const tn_trace_label *label;
     uint64_t count, total_ns, least_ns, most_ns, bytes;
+    double flops;
 } row;
 
 static int by_label(const void *a, const void *b)
@@ -107,7 +110,7 @@ static row *make_rows(const tn_trace_snapshot *s, size_t *out)
         for (size_t j = 0; j < s->threads[i].n_events; j++) {
             const tn_trace_event *e = &s->threads[i].events[j];
             uint64_t ns = e->end_ns - e->start_ns;
-            rows[k++] = (row){e->label, 1, ns, ns, ns, e->bytes};
+            rows[k++] = (row){e->label, 1, ns, ns, ns, e->bytes, e->flops};
         }
     qsort(rows, n, sizeof *rows, by_label);
     size_t last = 0;
@@ -120,6 +123,7 @@ static row *make_rows(const tn_trace_snapshot *s, size_t *out)
         to->count++;
         to->total_ns += rows[i].total_ns;
         to->bytes += rows[i].bytes;
+        to->flops += rows[i].flops;
         if (rows[i].least_ns < to->least_ns) to->least_ns = rows[i].least_ns;
         if (rows[i].most_ns > to->most_ns) to->most_ns = rows[i].most_ns;
     }
@@ -128,20 +132,28 @@ static row *make_rows(const tn_trace_snapshot *s, size_t *out)
     return rows;
 }
 
+static void put_rate(FILE *f, double amount, uint64_t ns)
+{
+    if (amount > 0 && ns) fprintf(f, "%9.2f ", amount / (double)ns);
+    else fprintf(f, "%9s ", "");
+}
+
 static void put_rows(FILE *f, const row *rows, size_t n)
 {
     uint64_t all = 0;
     for (size_t i = 0; i < n; i++) all += rows[i].total_ns;
-    fprintf(f, "%-9s %7s %12s %10s %10s %10s %9s  %s\n", tn_trace_kind_names[rows->label->kind],
-            "share", "total us", "count", "mean us", "most us", "GB/s", "name, program, source");
+    fprintf(f, "%-9s %7s %12s %10s %10s %10s %9s %9s  %s\n", tn_trace_kind_names[rows->label->kind],
+            "share", "total us", "count", "mean us", "most us", "GB/s", "Gflop/s",
+            "name, shape, program, source");
     for (size_t i = 0; i < n; i++) {
         const row *r = &rows[i];
         fprintf(f, "%-9s %6.2f%% %12.1f %10" PRIu64 " %10.2f %10.2f ", "",
                 all ? 100.0 * (double)r->total_ns / (double)all : 0.0, (double)r->total_ns / 1e3,
                 r->count, (double)r->total_ns / 1e3 / (double)r->count, (double)r->most_ns / 1e3);
-        if (r->bytes && r->total_ns) fprintf(f, "%9.2f", (double)r->bytes / (double)r->total_ns);
-        else fprintf(f, "%9s", "");
-        fprintf(f, "  %s  %s  %s\n", r->label->name, r->label->program, r->label->source);
+        put_rate(f, (double)r->bytes, r->total_ns);
+        put_rate(f, r->flops, r->total_ns);
+        fprintf(f, "  %s  %s  %s  %s\n", r->label->name, r->label->shape, r->label->program,
+                r->label->source);
     }
     fputc('\n', f);
 }

@@ -26,11 +26,10 @@ static uint64_t hash_text(uint64_t h, const char *text)
     return h;
 }
 
-static bool is_same(const tn_trace_label *l, tn_trace_kind kind, const char *name,
-                    const char *source, const char *program)
+static bool is_same(const tn_trace_label *a, const tn_trace_label *b)
 {
-    return l->kind == kind && !strcmp(l->name, name) && !strcmp(l->source, source) &&
-           !strcmp(l->program, program);
+    return a->kind == b->kind && !strcmp(a->name, b->name) && !strcmp(a->source, b->source) &&
+           !strcmp(a->program, b->program) && !strcmp(a->shape, b->shape);
 }
 
 static const char *append(char **at, const char *text)
@@ -42,35 +41,36 @@ static const char *append(char **at, const char *text)
     return begin;
 }
 
-static entry *make(uint64_t hash, tn_trace_kind kind, const char *name, const char *source,
-                   const char *program)
+static entry *make(uint64_t hash, const tn_trace_label *l)
 {
-    size_t size = strlen(name) + strlen(source) + strlen(program) + 3;
+    size_t size = strlen(l->name) + strlen(l->source) + strlen(l->program) + strlen(l->shape) + 4;
     entry *e = malloc(sizeof *e + size);
     if (!e) return NULL;
     char *at = e->text;
     e->hash = hash;
-    e->label.kind = kind;
-    e->label.name = append(&at, name);
-    e->label.source = append(&at, source);
-    e->label.program = append(&at, program);
+    e->label.kind = l->kind;
+    e->label.name = append(&at, l->name);
+    e->label.source = append(&at, l->source);
+    e->label.program = append(&at, l->program);
+    e->label.shape = append(&at, l->shape);
     return e;
 }
 
-const tn_trace_label *tn_trace_label_of(tn_trace_kind kind, const char *name, const char *source,
-                                        const char *program)
+const tn_trace_label *tn_trace_label_like(const tn_trace_label *contents)
 {
-    name = name ? name : "";
-    source = source ? source : "";
-    program = program ? program : "";
-    uint64_t hash = 0xcbf29ce484222325u + kind;
-    hash = hash_text(hash_text(hash_text(hash, name), source), program);
+    tn_trace_label l = *contents;
+    l.name = l.name ? l.name : "";
+    l.source = l.source ? l.source : "";
+    l.program = l.program ? l.program : "";
+    l.shape = l.shape ? l.shape : "";
+    uint64_t hash = hash_text(0xcbf29ce484222325u + l.kind, l.name);
+    hash = hash_text(hash_text(hash_text(hash, l.source), l.program), l.shape);
     entry **bucket = &buckets[hash % BUCKETS];
     pthread_mutex_lock(&lock);
     entry *e = *bucket;
-    while (e && (e->hash != hash || !is_same(&e->label, kind, name, source, program))) e = e->next;
+    while (e && (e->hash != hash || !is_same(&e->label, &l))) e = e->next;
     if (!e) {
-        e = make(hash, kind, name, source, program);
+        e = make(hash, &l);
         if (e) {
             e->next = *bucket;
             *bucket = e;

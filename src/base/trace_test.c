@@ -49,6 +49,9 @@ static void labels_are_made_once(void **state)
     assert_ptr_not_equal(tn_trace_label_of(TN_TRACE_OP, "ab", "c", NULL),
                          tn_trace_label_of(TN_TRACE_OP, "a", "bc", NULL));
     assert_string_equal(tn_trace_label_of(TN_TRACE_OP, "dot", NULL, NULL)->source, "");
+    const tn_trace_label b = {TN_TRACE_OP, "dot", "a.py:1:1", "p", "f32[2]"};
+    assert_ptr_not_equal(a, tn_trace_label_like(&b));
+    assert_string_equal(tn_trace_label_like(&b)->shape, "f32[2]");
 }
 
 static void *add_from_elsewhere(void *arg)
@@ -178,7 +181,8 @@ static void files_hold_the_trace_and_a_table(void **state)
     snprintf(table, sizeof table, "%s.txt", path);
     uint64_t start = tn_trace_start();
     add("say \"hi\"\n", 0);
-    add("two", 4096);
+    const tn_trace_label two = {TN_TRACE_OP, "two", "model.py:3:1", "jit_f", "f32[2,3]"};
+    tn_trace_end_work(start, tn_trace_label_like(&two), 4096, 1e6);
     tn_trace_snapshot s;
     ok(tn_trace_take(start, &s));
     ok(tn_trace_to_file(&s, path));
@@ -189,8 +193,8 @@ static void files_hold_the_trace_and_a_table(void **state)
     tn_trace_stop();
     char *json = read_all(path), *text = read_all(table);
     assert_non_null(strstr(json, "\"say \\\"hi\\\"\\u000a\""));
-    assert_non_null(strstr(json, "\"source\":\"model.py:3:1\",\"bytes\":4096"));
-    assert_non_null(strstr(text, "two  jit_f  model.py:3:1"));
+    assert_non_null(strstr(json, "\"shape\":\"f32[2,3]\",\"bytes\":4096,\"flops\":1000000}"));
+    assert_non_null(strstr(text, "  two  f32[2,3]  jit_f  model.py:3:1"));
     free(json);
     free(text);
     unlink(path);

@@ -27,12 +27,19 @@ enum { METADATA_ID = 1, METADATA_NAME = 2, METADATA_DISPLAY_NAME = 4, METADATA_S
 enum { MAP_KEY = 1, MAP_VALUE = 2 };
 
 /* The stats, by id; the names are those that viewers know. */
-enum { STAT_SOURCE = 1, STAT_MODULE, STAT_CATEGORY, STAT_BYTES, STAT_COUNT };
+enum {
+    STAT_SOURCE = 1,
+    STAT_MODULE,
+    STAT_CATEGORY,
+    STAT_BYTES,
+    STAT_FLOPS,
+    STAT_SHAPE,
+    STAT_COUNT
+};
 static const char *const stat_names[STAT_COUNT] = {
-    [STAT_SOURCE] = "source",
-    [STAT_MODULE] = "hlo_module",
-    [STAT_CATEGORY] = "category",
-    [STAT_BYTES] = "bytes_accessed",
+    [STAT_SOURCE] = "source",     [STAT_MODULE] = "hlo_module",
+    [STAT_CATEGORY] = "category", [STAT_BYTES] = "bytes_accessed",
+    [STAT_FLOPS] = "flops",       [STAT_SHAPE] = "shape_with_layout",
 };
 
 static void put_text(tn_proto_writer *w, uint32_t field, const char *text)
@@ -86,6 +93,14 @@ static int64_t number_of(const label_list *l, const tn_trace_label *label)
 
 /* ---- The plane ---- */
 
+static void put_number(tn_proto_writer *w, int64_t id, int64_t value)
+{
+    size_t stat = tn_proto_begin(w, XEVENT_STATS);
+    tn_proto_put_int64(w, XSTAT_METADATA_ID, id);
+    tn_proto_put_int64(w, XSTAT_INT64, value);
+    tn_proto_end(w, stat);
+}
+
 static void put_events(tn_proto_writer *w, const tn_trace_snapshot *s, const tn_trace_thread *t,
                        const label_list *labels)
 {
@@ -95,12 +110,8 @@ static void put_events(tn_proto_writer *w, const tn_trace_snapshot *s, const tn_
         tn_proto_put_int64(w, XEVENT_METADATA_ID, number_of(labels, e->label));
         tn_proto_put_int64(w, XEVENT_OFFSET_PS, (int64_t)(e->start_ns - s->start_ns) * 1000);
         tn_proto_put_int64(w, XEVENT_DURATION_PS, (int64_t)(e->end_ns - e->start_ns) * 1000);
-        if (e->bytes) {
-            size_t stat = tn_proto_begin(w, XEVENT_STATS);
-            tn_proto_put_int64(w, XSTAT_METADATA_ID, STAT_BYTES);
-            tn_proto_put_int64(w, XSTAT_INT64, (int64_t)e->bytes);
-            tn_proto_end(w, stat);
-        }
+        if (e->bytes) put_number(w, STAT_BYTES, (int64_t)e->bytes);
+        if (e->flops >= 1 && e->flops < 0x1p62) put_number(w, STAT_FLOPS, (int64_t)e->flops);
         tn_proto_end(w, event);
     }
 }
@@ -130,6 +141,7 @@ static void put_event_metadata(tn_proto_writer *w, int64_t id, const tn_trace_la
     put_stat(w, METADATA_STATS, STAT_SOURCE, l->source);
     put_stat(w, METADATA_STATS, STAT_MODULE, l->program);
     put_stat(w, METADATA_STATS, STAT_CATEGORY, tn_trace_kind_names[l->kind]);
+    put_stat(w, METADATA_STATS, STAT_SHAPE, l->shape);
     tn_proto_end(w, value);
     tn_proto_end(w, entry);
 }

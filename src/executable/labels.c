@@ -20,9 +20,25 @@ static const tn_op *op_of(const tn_step *s)
     return s->tile->n_outputs ? s->tile->outputs[0].value->op : NULL;
 }
 
+/* "f32[2,3]": the last of what the step writes, which is the whole of it in most steps. */
+static void name_shape(const tn_step *s, char *out, size_t size)
+{
+    uint32_t n = s->kind == TN_STEP_FILL   ? 1
+                 : s->kind == TN_STEP_COPY ? 2
+                 : s->n_results            ? s->n_operands + s->n_results
+                                           : 0;
+    const tn_type *t = n ? s->refs[n - 1].type : NULL;
+    *out = 0;
+    if (!t || t->kind != TN_TYPE_TENSOR) return;
+    size_t at = (size_t)snprintf(out, size, "%s[", tn_element_type_text(t->element));
+    for (uint32_t i = 0; i < t->rank && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%lld", i ? "," : "", (long long)t->dims[i]);
+    if (at < size) snprintf(out + at, size - at, "]");
+}
+
 static const tn_trace_label *make_label(const tn_executable *e, const tn_step *s)
 {
-    char name[160];
+    char name[160], shape[96];
     const tn_op *op = op_of(s);
     switch ((tn_step_kind)s->kind) {
     case TN_STEP_TILE: name_tile(s->tile, name, sizeof name); break;
@@ -38,7 +54,13 @@ static const tn_trace_label *make_label(const tn_executable *e, const tn_step *s
     case TN_STEP_SWITCH:
     case TN_STEP_END: return NULL;
     }
-    return tn_trace_label_of(TN_TRACE_OP, name, op ? tn_op_location(op) : NULL, e->info.name);
+    name_shape(s, shape, sizeof shape);
+    const tn_trace_label label = {.kind = TN_TRACE_OP,
+                                  .name = name,
+                                  .source = op ? tn_op_location(op) : NULL,
+                                  .program = e->info.name,
+                                  .shape = shape};
+    return tn_trace_label_like(&label);
 }
 
 const tn_trace_label *const *tn_step_labels(tn_executable *e)
@@ -52,17 +74,4 @@ const tn_trace_label *const *tn_step_labels(tn_executable *e)
     if (atomic_compare_exchange_strong(&e->labels, &before, labels)) return labels;
     free(labels);
     return before;
-}
-
-uint64_t tn_step_bytes(const tn_step *s)
-{
-    if (s->kind == TN_STEP_FILL) return s->bytes;
-    if (s->kind == TN_STEP_COPY) return 2 * s->bytes;
-    if (s->kind != TN_STEP_EVAL && s->kind != TN_STEP_TILE && s->kind != TN_STEP_NATIVE &&
-        s->kind != TN_STEP_ROWS)
-        return 0;
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < s->n_operands + s->n_results; i++)
-        bytes += tn_type_bytes(s->refs[i].type);
-    return bytes;
 }

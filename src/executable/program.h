@@ -138,8 +138,14 @@ uint32_t tn_order_moves(tn_arena *a, const tn_copy *moves, uint32_t n, tn_step_r
 
 /* What recordings call the steps; NULL without memory. Lives as long as e. */
 const tn_trace_label *const *tn_step_labels(tn_executable *e);
-/* Bytes that the step writes and reads, as far as its refs tell. */
-uint64_t tn_step_bytes(const tn_step *s);
+/* Bytes that a step or an op reads and writes (of what is sliced or gathered from, and of what is
+ * written in place, only the part), and its operations on elements, a multiply-add being two. */
+double tn_step_bytes(const tn_step *s);
+double tn_step_flops(const tn_step *s);
+double tn_op_bytes(const tn_op *op);
+double tn_op_flops(const tn_op *op);
+double tn_tile_flops(const tn_tile_program *t);
+double tn_rows_flops(const tn_rows *r);
 
 /* A line per step, for people (TN_DUMP=steps). */
 void tn_dump_steps(const tn_executable *e, FILE *f);

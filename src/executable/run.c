@@ -163,7 +163,7 @@ static tn_status *record_step(machine *m, const tn_step *s)
     tn_trace_set_current(label);
     uint64_t start = tn_trace_begin();
     tn_status *e = do_step(m, s);
-    tn_trace_end(start, label, start ? tn_step_bytes(s) : 0);
+    if (start) tn_trace_end_work(start, label, (uint64_t)tn_step_bytes(s), tn_step_flops(s));
     return e;
 }
 

@@ -116,6 +116,30 @@ typedef __m256 truth;
 #define WIDE_ANY(bad)     (_mm256_movemask_ps(bad) != 0)
 #define WIDE_NONE         _mm256_setzero_ps()
 enum { WIDE = 8 };
+#elif defined __x86_64__
+#include <immintrin.h>
+typedef __m128 wide;
+typedef __m128 truth;
+#define WIDE_LOAD(p)      _mm_loadu_ps(p)
+#define WIDE_MAX(a, b)    _mm_max_ps(a, b)
+#define WIDE_MIN(a, b)    _mm_min_ps(a, b)
+#define WIDE_NOTE(bad, a) _mm_or_ps(bad, _mm_cmpunord_ps(a, a))
+#define WIDE_STORE(p, a)  _mm_storeu_ps(p, a)
+#define WIDE_ANY(bad)     (_mm_movemask_ps(bad) != 0)
+#define WIDE_NONE         _mm_setzero_ps()
+enum { WIDE = 4 };
+#elif defined __aarch64__
+#include <arm_neon.h>
+typedef float32x4_t wide;
+typedef uint32x4_t truth;
+#define WIDE_LOAD(p)      vld1q_f32(p)
+#define WIDE_MAX(a, b)    vbslq_f32(vcgtq_f32(a, b), a, b)
+#define WIDE_MIN(a, b)    vbslq_f32(vcltq_f32(a, b), a, b)
+#define WIDE_NOTE(bad, a) vorrq_u32(bad, vmvnq_u32(vceqq_f32(a, a)))
+#define WIDE_STORE(p, a)  vst1q_f32(p, a)
+#define WIDE_ANY(bad)     (vmaxvq_u32(bad) != 0)
+#define WIDE_NONE         vdupq_n_u32(0)
+enum { WIDE = 4 };
 #else
 typedef float wide;
 typedef int truth;

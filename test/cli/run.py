@@ -79,6 +79,39 @@ def test_bench():
     check("bench of a program that donates", code == 0 and "a run and its wait" in out, out + err)
 
 
+PROFILED = """func.func @main(%a: tensor<96x64xf32>, %b: tensor<64x32xf32>, %t: tensor<1000x128xf64>, %i: tensor<i32>)
+    -> (tensor<96x32xf32>, tensor<1x128xf64>) {
+  %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<96x64xf32>, tensor<64x32xf32>) -> tensor<96x32xf32>
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %s = stablehlo.dynamic_slice %t, %i, %z, sizes = [1, 128] : (tensor<1000x128xf64>, tensor<i32>, tensor<i32>) -> tensor<1x128xf64>
+  return %d, %s : tensor<96x32xf32>, tensor<1x128xf64>
+}
+"""
+
+
+def test_profile():
+    with tempfile.TemporaryDirectory() as work:
+        Path(work, "p.mlir").write_text(PROFILED)
+        inputs = []
+        for name, kind, dims in (("a", "<f4", "96, 64"), ("b", "<f4", "64, 32"), ("t", "<f8", "1000, 128"), ("i", "<i4", "")):
+            head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({dims}), }}".ljust(117) + "\n"
+            size = int(kind[2]) * eval("*".join(dims.split(", ")) or "1")
+            Path(work, f"{name}.npy").write_bytes(b"\x93NUMPY\1\0" + len(head).to_bytes(2, "little") + head.encode() + bytes(size))
+            inputs += ["--input", f"{work}/{name}.npy"]
+        code, out, err = tenon("run", CPU, f"{work}/p.mlir", *inputs, "--repeat", 3, "--profile", "--option", "num_threads=1")
+        check("run --profile tells the limits", code == 0 and "profile: mean of 3 runs" in out and "measured with 1 thread:" in out, out + err)
+        rows = {m[2]: m[1].split() for m in re.finditer(r"^ +(\d.*%.*?) +stablehlo\.(\w+) ", out, re.M)}
+        check("a row per step", set(rows) >= {"dot_general", "dynamic_slice"}, out + err)
+        # us, share, calls, MB, Mflop: what goes in and out, two operations for each of 96 x 64 x 32.
+        dot = rows.get("dot_general", [])
+        check("bytes and operations of a product", dot[2:5] == ["1", "0.04506", "0.3932"], out)
+        check("how near the limit it is", len(dot) > 8 and re.fullmatch(r"\d+%", dot[7]) and dot[8] in ("memory", "compute"), out)
+        check("of a slice only the part counts", rows.get("dynamic_slice", [])[2:4] == ["1", "0.002056"], out)
+        check("shapes and places", re.search(r"stablehlo\.dot_general f32\[96,32\]  3:\d", out), out)
+        code, out, err = tenon("run", LAYERS, f"{work}/p.mlir", *inputs, "--profile", TENON_PLUGIN=SIM, TENON_LAYERS="validate")
+        check("run --profile through layers", code == 0 and "stablehlo.dot_general" in out or "no profiler" in err, out + err)
+
+
 def record(work, name, **env):
     session = f"{work}/{name}.session"
     subprocess.run([SCENARIO, LAYERS, DATA, name], capture_output=True, timeout=60,
