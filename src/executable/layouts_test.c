@@ -65,10 +65,11 @@ static void assert_order(const tn_executable_value *v, int64_t minor)
     assert_int_equal(v->order[1], 1);
 }
 
-static void expect_orders(tn_status *s, tn_executable *e, int64_t a, int64_t b, int64_t c,
+static void expect_orders(tn_status *s, tn_executable **made, int64_t a, int64_t b, int64_t c,
                           int64_t d)
 {
     if (s) fail_msg("%s", tn_status_message(s));
+    tn_executable *e = *made;
     const tn_executable_info *info = tn_executable_get_info(e);
     assert_order(&info->params[0], a);
     assert_order(&info->params[1], b);
@@ -96,14 +97,14 @@ static const shape open_ones[] = {{{2, 3}, {0, 0}, false}, {{4, 5}, {0, 0}, fals
 static void options_settle_what_the_program_leaves_open(void **state)
 {
     tn_executable *e = NULL;
-    expect_orders(compile_with(columns, 2, mixed, 2, "", "", &e), e, 0, 0, 1, 0);
-    expect_orders(compile_with(NULL, 0, columns, 2, "", "", &e), e, 1, 1, 0, 0);
-    expect_orders(compile_with(mixed, 2, NULL, 0, "", "", &e), e, 1, 0, 1, 1);
-    expect_orders(compile_with(open_ones, 2, open_ones, 2, "", "", &e), e, 1, 1, 1, 1);
-    expect_orders(compile_with(open_ones, 2, mixed, 2, COLUMNS, COLUMNS, &e), e, 0, 1, 1, 0);
+    expect_orders(compile_with(columns, 2, mixed, 2, "", "", &e), &e, 0, 0, 1, 0);
+    expect_orders(compile_with(NULL, 0, columns, 2, "", "", &e), &e, 1, 1, 0, 0);
+    expect_orders(compile_with(mixed, 2, NULL, 0, "", "", &e), &e, 1, 0, 1, 1);
+    expect_orders(compile_with(open_ones, 2, open_ones, 2, "", "", &e), &e, 1, 1, 1, 1);
+    expect_orders(compile_with(open_ones, 2, mixed, 2, COLUMNS, COLUMNS, &e), &e, 0, 1, 1, 0);
     expect_orders(compile_with(columns, 2, open_ones, 2, "{mhlo.layout_mode = \"default\"}",
                                "{mhlo.layout_mode = \"auto\"}", &e),
-                  e, 0, 0, 1, 1);
+                  &e, 0, 0, 1, 1);
 }
 
 static void what_cannot_be_is_named(void **state)
