@@ -120,6 +120,8 @@ TEST(custom_calls_have_known_targets)
     RUN(op, IN(x), OUT(out));
     SET_STRING(op, call_target_name, "nobody");
     expect_invalid(op, TN_NOT_FOUND, "no handler for custom call target 'nobody'");
+    SET_STRING(op, call_target_name, "InspectSharding");
+    expect_invalid(op, TN_UNIMPLEMENTED, "partitioning programs is not supported yet");
     op = make_op(TN_OP_custom_call, "4xf32", "2xf32");
     SET_STRING(op, call_target_name, "SPMDFullToShardShape");
     expect_invalid(op, TN_UNIMPLEMENTED, "from tensor<4xf32> to tensor<2xf32>");

@@ -107,10 +107,22 @@ static tn_status *eval_unrefined(const tn_op *op, const tn_eval_context *ctx,
                        tn_op_string(op, TN_ATTR_call_target_name));
 }
 
+/* --- calls that a partitioner answers, and takes out --- */
+
+static tn_status *infer_partitioned(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    return TN_OP_ERROR(UNIMPLEMENTED, op,
+                       "target '%s' asks how values are divided over devices: partitioning "
+                       "programs is not supported yet",
+                       tn_op_string(op, TN_ATTR_call_target_name));
+}
+
 /* --- the table --- */
 
 static const tn_custom_call_target targets[] = {
     {"ApproxTopK", tn_infer_approx_top_k, tn_eval_approx_top_k},
+    {"CustomSPMDPartitioning", infer_partitioned, eval_unrefined},
+    {"InspectSharding", infer_partitioned, eval_unrefined},
     {"LayoutConstraint", infer_mark, tn_eval_identity},
     {"MoveToDevice", infer_mark, tn_eval_identity},
     {"MoveToHost", infer_mark, tn_eval_identity},
