@@ -46,14 +46,53 @@ def test_dlpack_view_survives_donation():
     bits_equal(z, np.arange(1000, dtype=np.float32) + 5)
 
 
+def placed(x, offset):
+    """A copy of x at `offset` bytes behind a place that is aligned for any use."""
+    room = np.empty(x.nbytes + 128, np.uint8)
+    start = -room.ctypes.data % 64 + offset
+    y = room[start:start + x.nbytes].view(x.dtype).reshape(x.shape)
+    y[...] = x
+    return y
+
+
+@host_memory
+@pytest.mark.parametrize("name", [*INTS, "float32", "float64", *COMPLEX])
+@pytest.mark.parametrize("copy, offset, shared", [(None, 0, True), (False, 0, True), (True, 0, False), (None, 16, False)])
+def test_dlpack_from_numpy(name, copy, offset, shared, x64):
+    x = placed(any_bits(name, (6, 9)), offset)
+    y = jax.dlpack.from_dlpack(x, copy=copy)
+    assert y.devices() == {DEV}
+    assert (y.unsafe_buffer_pointer() == x.ctypes.data) == shared
+    bits_equal(y, x)
+    assert jax.jit(lambda v: v + v)(y).devices() == {DEV}
+
+
+@host_memory
+def test_dlpack_that_may_not_copy():
+    with pytest.raises(ValueError, match="not aligned to 64 bytes"):
+        jax.dlpack.from_dlpack(placed(values("float32", (6, 9)), 16), copy=False)
+
+
+@host_memory
+def test_dlpack_of_transposed_memory():
+    x = np.arange(54, dtype=np.int64).reshape(6, 9).T
+    for _ in range(3):
+        y = jax.dlpack.from_dlpack(x)
+        assert y.devices() == {DEV}
+        np.testing.assert_array_equal(y + 1, x + 1)
+
+
 @host_memory
 def test_dlpack_between_backends():
     x = values("float32", (6, 9))
-    there = jax.dlpack.from_dlpack(put(x))
+    there = jax.dlpack.from_dlpack(put(x), device=CPU)
+    assert there.devices() == {CPU}
     bits_equal(there, x)
-    here = jax.device_put(jax.dlpack.from_dlpack(x), DEV)
+    assert jax.dlpack.from_dlpack(there).devices() == {CPU}
+    here = jax.dlpack.from_dlpack(there, device=DEV)
     assert here.devices() == {DEV}
     bits_equal(here, x)
+    assert jax.dlpack.from_dlpack(here, device=DEV, copy=False).unsafe_buffer_pointer() == here.unsafe_buffer_pointer()
 
 
 def test_numpy_array_of_another_backend_is_accepted():
