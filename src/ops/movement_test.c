@@ -334,7 +334,7 @@ TEST(random_copies_equal_a_walk)
 TEST(large_transposes_are_right_and_quick)
 {
     enum { N = 1024 };
-    uint32_t *x = malloc(N * N * 4), *out = malloc(N * N * 4);
+    uint32_t *x = malloc(N * N * 4), *out = aligned_alloc(64, N * N * 4);
     for (uint32_t i = 0; i < N * N; i++) x[i] = i;
     tn_op *op = make_op(TN_OP_transpose, "1024x1024xi32", "1024x1024xi32");
     SET_INTS(op, permutation, 1, 0);

@@ -43,6 +43,7 @@ typedef struct {
     tn_strided nest;
     size_t width;
     int kind;
+    bool stream; /* so much is written that caches don't hold it */
 } tn_strided_plan;
 void tn_strided_prepare(const tn_strided *s, size_t width, tn_strided_plan *out);
 void tn_strided_execute(const tn_strided_plan *p, void *dst, const void *src);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled once for each instruction set. */
+#include "kernels/transpose.h"
+
+#include <string.h>
+
+#include "kernels/simd.h"
+#include "kernels/strided_loops.h"
+
+enum { LINE = 64 };
+
+#define UNROLL _Pragma("GCC unroll 16")
+
+/* A line of a square to where it belongs. */
+TN_INLINE void put_line(char *dst, const char *line, bool stream)
+{
+#if defined __AVX512F__
+    if (stream) _mm512_stream_si512((void *)dst, _mm512_load_si512(line));
+    else _mm512_storeu_si512(dst, _mm512_load_si512(line));
+#elif defined __AVX2__
+    UNROLL for (int i = 0; i < LINE; i += 32)
+    {
+        __m256i v = _mm256_load_si256((const __m256i *)(line + i));
+        if (stream) _mm256_stream_si256((__m256i *)(dst + i), v);
+        else _mm256_storeu_si256((__m256i *)(dst + i), v);
+    }
+#elif defined __x86_64__
+    UNROLL for (int i = 0; i < LINE; i += 16)
+    {
+        __m128i v = _mm_load_si128((const __m128i *)(line + i));
+        if (stream) _mm_stream_si128((__m128i *)(dst + i), v);
+        else _mm_storeu_si128((__m128i *)(dst + i), v);
+    }
+#else
+    (void)stream;
+    memcpy(dst, line, LINE);
+#endif
+}
+
+/* --- squares of 16 bytes: interleaving row i with row i + N / 2, log2(N) times over, transposes N
+ * rows of N --- */
+
+typedef uint8_t v1 __attribute__((vector_size(16)));
+typedef uint16_t v2 __attribute__((vector_size(16)));
+typedef uint32_t v4 __attribute__((vector_size(16)));
+typedef uint64_t v8 __attribute__((vector_size(16)));
+#define LOW1  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH1 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define LOW2  0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH2 4, 12, 5, 13, 6, 14, 7, 15
+#define LOW4  0, 4, 1, 5
+#define HIGH4 2, 6, 3, 7
+#define LOW8  0, 2
+#define HIGH8 1, 3
+
+/* Unrolled so that the rows stay in registers. */
+#define DEFINE_SQUARE(W, STAGES)                                                                   \
+    TN_INLINE void square_##W(char *dst, int64_t dst_row, const char *src, int64_t src_row)        \
+    {                                                                                              \
+        enum { N = 16 / W };                                                                       \
+        v##W r[N], t[N];                                                                           \
+        UNROLL for (int i = 0; i < N; i++) memcpy(&r[i], src + i * src_row, 16);                   \
+        UNROLL for (int stage = 0; stage < STAGES; stage++)                                        \
+        {                                                                                          \
+            UNROLL for (int i = 0; i < N / 2; i++)                                                 \
+            {                                                                                      \
+                t[2 * i] = __builtin_shufflevector(r[i], r[i + N / 2], LOW##W);                    \
+                t[2 * i + 1] = __builtin_shufflevector(r[i], r[i + N / 2], HIGH##W);               \
+            }                                                                                      \
+            UNROLL for (int i = 0; i < N; i++) r[i] = t[i];                                        \
+        }                                                                                          \
+        UNROLL for (int i = 0; i < N; i++) memcpy(dst + i * dst_row, &r[i], 16);                   \
+    }                                                                                              \
+    /* A line on each side, by way of memory. */                                                   \
+    TN_INLINE void tiled_##W(const tn_transpose_shape *s, char *dst, const char *src, bool stream) \
+    {                                                                                              \
+        enum { N = LINE / W };                                                                     \
+        _Alignas(LINE) char tile[N * LINE];                                                        \
+        for (int y = 0; y < N; y += 16 / W)                                                        \
+            for (int x = 0; x < N; x += 16 / W)                                                    \
+                square_##W(tile + x * LINE + y * W, LINE, src + x * W + y * s->src_row,            \
+                           s->src_row);                                                            \
+        for (int x = 0; x < N; x++) put_line(dst + x * s->dst_row, tile + x * LINE, stream);       \
+    }
+DEFINE_SQUARE(1, 4)
+DEFINE_SQUARE(2, 3)
+#if !defined __AVX512F__
+DEFINE_SQUARE(4, 2)
+DEFINE_SQUARE(8, 1)
+#define lines_4 tiled_4
+#define lines_8 tiled_8
+#endif
+#define lines_1 tiled_1
+#define lines_2 tiled_2
+
+TN_INLINE void lines_16(const tn_transpose_shape *s, char *dst, const char *src, bool stream)
+{
+    enum { N = LINE / 16 };
+    _Alignas(LINE) char tile[N * LINE];
+    UNROLL for (int y = 0; y < N; y++)
+    {
+        UNROLL for (int x = 0; x < N; x++)
+            memcpy(tile + x * LINE + y * 16, src + y * s->src_row + x * 16, 16);
+    }
+    UNROLL for (int x = 0; x < N; x++) put_line(dst + x * s->dst_row, tile + x * LINE, stream);
+}
+
+#if defined __AVX512F__
+TN_INLINE void put_vector(char *dst, __m512i v, bool stream)
+{
+    if (stream) _mm512_stream_si512((void *)dst, v);
+    else _mm512_storeu_si512(dst, v);
+}
+
+/* Sixteen rows of sixteen: pairs within lanes of 16 bytes first, then the lanes. */
+TN_INLINE void lines_4(const tn_transpose_shape *s, char *dst, const char *src, bool stream)
+{
+    __m512i r[16], t[16];
+    UNROLL for (int i = 0; i < 16; i++) r[i] = _mm512_loadu_si512(src + i * s->src_row);
+    UNROLL for (int i = 0; i < 16; i += 2)
+    {
+        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+    }
+    UNROLL for (int i = 0; i < 16; i += 4)
+    {
+        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        t[i] = _mm512_shuffle_i32x4(r[i], r[4 + i], 0x88);
+        t[4 + i] = _mm512_shuffle_i32x4(r[i], r[4 + i], 0xDD);
+        t[8 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], 0x88);
+        t[12 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], 0xDD);
+    }
+    UNROLL for (int i = 0; i < 8; i++)
+    {
+        char *to = dst + i * s->dst_row;
+        put_vector(to, _mm512_shuffle_i32x4(t[i], t[8 + i], 0x88), stream);
+        put_vector(to + 8 * s->dst_row, _mm512_shuffle_i32x4(t[i], t[8 + i], 0xDD), stream);
+    }
+}
+
+/* Eight rows of eight. */
+TN_INLINE void lines_8(const tn_transpose_shape *s, char *dst, const char *src, bool stream)
+{
+    __m512i r[8], t[8];
+    UNROLL for (int i = 0; i < 8; i++) r[i] = _mm512_loadu_si512(src + i * s->src_row);
+    UNROLL for (int i = 0; i < 8; i += 2)
+    {
+        t[i] = _mm512_unpacklo_epi64(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi64(r[i], r[i + 1]);
+    }
+    UNROLL for (int i = 0; i < 2; i++)
+    {
+        r[i] = _mm512_shuffle_i64x2(t[i], t[2 + i], 0x88);
+        r[2 + i] = _mm512_shuffle_i64x2(t[i], t[2 + i], 0xDD);
+        r[4 + i] = _mm512_shuffle_i64x2(t[4 + i], t[6 + i], 0x88);
+        r[6 + i] = _mm512_shuffle_i64x2(t[4 + i], t[6 + i], 0xDD);
+    }
+    UNROLL for (int i = 0; i < 4; i++)
+    {
+        char *to = dst + i * s->dst_row;
+        put_vector(to, _mm512_shuffle_i64x2(r[i], r[4 + i], 0x88), stream);
+        put_vector(to + 4 * s->dst_row, _mm512_shuffle_i64x2(r[i], r[4 + i], 0xDD), stream);
+    }
+}
+#endif
+
+/* --- all of it --- */
+
+static void edge(size_t width, const tn_transpose_shape *t, int64_t rows, int64_t columns,
+                 char *dst, const char *src)
+{
+    tn_strided_inner l = {.d1 = columns,
+                          .d0 = rows,
+                          .dst1 = t->dst_row,
+                          .dst0 = (int64_t)width,
+                          .src1 = (int64_t)width,
+                          .src0 = t->src_row};
+    tn_copy_loop(width, &l, dst, src);
+}
+
+/* Bands of ROWS, so that lines of the destination are written next to each other
+ * while the lines of the source that they come from are still in L1. */
+#define DEFINE_TRANSPOSE(W)                                                                        \
+    static void transpose_##W(const tn_transpose_shape *t, char *dst, const char *src)             \
+    {                                                                                              \
+        enum { N = LINE / W, ROWS = 4 * N };                                                       \
+        for (int64_t y = 0; y < t->rows; y += ROWS) {                                              \
+            int64_t rows = t->rows - y < ROWS ? t->rows - y : ROWS;                                \
+            for (int64_t i = 0; i < t->columns; i += N) {                                          \
+                int64_t columns = t->columns - i < N ? t->columns - i : N;                         \
+                for (int64_t j = y; j < y + rows; j += N) {                                        \
+                    int64_t left = y + rows - j < N ? y + rows - j : N;                            \
+                    char *d = dst + i * t->dst_row + j * W;                                        \
+                    const char *s = src + j * t->src_row + i * W;                                  \
+                    if (left < N || columns < N) edge(W, t, left, columns, d, s);                  \
+                    else if (t->stream) lines_##W(t, d, s, true);                                  \
+                    else lines_##W(t, d, s, false);                                                \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+DEFINE_TRANSPOSE(1)
+DEFINE_TRANSPOSE(2)
+DEFINE_TRANSPOSE(4)
+DEFINE_TRANSPOSE(8)
+DEFINE_TRANSPOSE(16)
+
+void TN_ISA_NAME(tn_transpose)(size_t width, const tn_transpose_shape *t, char *dst,
+                               const char *src)
+{
+    tn_transpose_shape s = *t;
+    /* Such stores need whole lines. */
+    if (((uintptr_t)dst | (uintptr_t)s.dst_row) % LINE) s.stream = false;
+    switch (width) {
+    case 1: transpose_1(&s, dst, src); break;
+    case 2: transpose_2(&s, dst, src); break;
+    case 4: transpose_4(&s, dst, src); break;
+    case 8: transpose_8(&s, dst, src); break;
+    default: transpose_16(&s, dst, src); break;
+    }
+#if defined __x86_64__
+    if (s.stream) _mm_sfence();
+#endif
+}
