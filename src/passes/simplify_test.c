@@ -56,6 +56,41 @@ PASS_TEST(transposes_are_joined_and_become_reshapes)
     assert_int_equal(returned(b, 3)->op->kind, TN_OP_transpose);
 }
 
+static tn_value *product(builder *b, tn_value *x, tn_value *y, const char *type)
+{
+    tn_op *op = add_op(b, TN_OP_dot_general, 2, (tn_value *[]){x, y}, 1, 0);
+    op->results[0].type = type_of(b, type);
+    static const tn_attr_name names[] = {
+        TN_ATTR_lhs_batching_dimensions, TN_ATTR_rhs_batching_dimensions,
+        TN_ATTR_lhs_contracting_dimensions, TN_ATTR_rhs_contracting_dimensions};
+    for (int i = 0; i < 4; i++)
+        tn_op_set_attr(b->module, op, names[i],
+                       tn_attr_ints(b->arena, (int64_t[]){i < 2 ? 0 : i - 1}, 1));
+    return &op->results[0];
+}
+
+/* [batch, k, m] and [batch, n, k]. */
+PASS_TEST(a_transposed_product_is_one_of_exchanged_operands)
+{
+    begin_function(b, "main", PARAMS("2x3x4xf32", "2x5x3xf32", "2x3x4xbf16", "2x5x3xbf16"));
+    tn_value *p = b->region->args;
+    tn_value *xy = product(b, &p[0], &p[1], "2x4x5xf32");
+    tn_value *twice = product(b, &p[0], &p[1], "2x4x5xf32");
+    tn_value *narrow = product(b, &p[2], &p[3], "2x4x5xbf16");
+    RETURN(b, transpose(b, xy, 0, 2, 1, "2x5x4xf32"), transpose(b, twice, 0, 2, 1, "2x5x4xf32"),
+           transpose(b, narrow, 0, 2, 1, "2x5x4xbf16"), twice);
+    assert_true(apply(b, tn_pass_exchange));
+    const tn_op *op = returned(b, 0)->op;
+    assert_int_equal(op->kind, TN_OP_dot_general);
+    assert_ptr_equal(op->operands[0], &p[1]);
+    assert_ptr_equal(op->operands[1], &p[0]);
+    uint32_t n;
+    assert_int_equal(tn_op_ints(op, TN_ATTR_lhs_contracting_dimensions, &n)[0], 2);
+    assert_int_equal(tn_op_ints(op, TN_ATTR_rhs_contracting_dimensions, &n)[0], 1);
+    assert_int_equal(returned(b, 1)->op->kind, TN_OP_transpose);
+    assert_int_equal(returned(b, 2)->op->kind, TN_OP_transpose);
+}
+
 PASS_TEST(broadcasts_are_joined_and_become_reshapes)
 {
     begin_function(b, "main", PARAMS("3xf32"));
@@ -245,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reshapes_of_reshapes_are_one),
         cmocka_unit_test(transposes_are_joined_and_become_reshapes),
+        cmocka_unit_test(a_transposed_product_is_one_of_exchanged_operands),
         cmocka_unit_test(broadcasts_are_joined_and_become_reshapes),
         cmocka_unit_test(neutral_integers_are_dropped),
         cmocka_unit_test(a_neutral_operand_on_the_wrong_side_stays),
