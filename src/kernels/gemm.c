@@ -22,8 +22,8 @@ static int64_t batch_count(const tn_gemm *g)
     return n;
 }
 
-/* What one thread needs for one product. */
-static size_t part_bytes(const tn_gemm_plan *p)
+/* What one thread needs for one product; PACKED: all threads of the product. */
+static size_t part_bytes(const tn_gemm_plan *p, int threads)
 {
     size_t size = 0;
     switch (p->path) {
@@ -34,6 +34,7 @@ static size_t part_bytes(const tn_gemm_plan *p)
     case TN_GEMM_PACKED: {
         tn_gemm_matrices matrices = {p, NULL, NULL};
         tn_gemm_blocks blocks = tn_gemm_matrix_blocks(&matrices, NULL);
+        blocks.threads = threads;
         size = tn_gemm_blocks_workspace(&blocks);
         break;
     }
@@ -61,11 +62,11 @@ static int parts_needed(const tn_gemm *g, const tn_gemm_plan *p, const tn_thread
 /* What one thread needs, or all together where parts of one product go to all threads. */
 static size_t part_size(const tn_gemm *g, const tn_gemm_plan *p, const tn_thread_pool *pool)
 {
-    size_t size = part_bytes(p), n = (size_t)parts_needed(g, p, pool);
+    int threads = batch_is_parallel(g) ? 1 : tn_thread_pool_size(pool);
+    size_t size = part_bytes(p, threads), n = (size_t)parts_needed(g, p, pool);
     if (!p->amx) return size;
-    size_t amx = batch_is_parallel(g)
-                     ? tn_gemm_amx_workspace(p, 1)
-                     : (tn_gemm_amx_workspace(p, tn_thread_pool_size(pool)) + n - 1) / n;
+    size_t amx = tn_gemm_amx_workspace(p, threads);
+    if (!batch_is_parallel(g)) amx = (amx + n - 1) / n;
     amx = (amx + 63) / 64 * 64;
     return amx > size ? amx : size;
 }
@@ -162,6 +163,7 @@ static void one_product(const job *j, tn_thread_pool *pool)
     } else if (p->path == TN_GEMM_PACKED) {
         tn_gemm_matrices matrices = {p, j->a, j->b};
         tn_gemm_blocks blocks = tn_gemm_matrix_blocks(&matrices, j->c);
+        blocks.threads = tn_thread_pool_size(pool);
         tn_gemm_blocks_run(&blocks, pool, j->parts->memory);
     } else {
         int64_t unit = p->loops->nv * p->loops->vl, items = (p->n + unit - 1) / unit;

@@ -17,8 +17,8 @@
  * in all are summed in order with every operation rounded.) So the same problem gives the same bits
  * at any number of threads, and on every instruction set that has fused multiply-add. The exception
  * are products of bf16 with bf16 on CPUs with matrix registers (AMX): of each 32 elements along k
- * the even and the odd ones are summed apart, then added, then added to the sum so far. That is done
- * only where all values are such that nothing becomes subnormal, infinite or NaN on the way.
+ * the even and the odd ones are summed apart, then added, then added to the sum so far. That is
+ * done only where all values are such that nothing becomes subnormal, infinite or NaN on the way.
  *
  * Threads: any; a call uses the pool for itself. C must not overlap A or B. */
 #ifndef TN_KERNELS_GEMM_H

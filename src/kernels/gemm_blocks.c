@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kernels/work_parts.h"
+
 enum {
     MAX_ROWS = 2048, /* of A packed at a time */
     MAX_COLS = 2048, /* of B */
@@ -10,6 +12,9 @@ enum {
         1024, /* of a row of B in the part that stays in the second-level cache during one sweep */
     PACK_PANELS = 4, /* packed together, since they share pages and cache lines of B's rows */
     MAX_ROWS_OF_TILE = 14,
+    FEW_ITEMS = 16, /* of a block; then blocks along k are shared out, each summed beside C: */
+    MIN_BLOCKS = 4, /* at least so many */
+    WAVE_BLOCKS = 64 /* so many before they are added, in order */,
     MAX_TILE_BYTES = MAX_ROWS_OF_TILE * 4 * 64,
 };
 
@@ -44,7 +49,8 @@ static sizes sizes_of(const tn_gemm_blocks *g)
     s.e = tn_element_type_bytes(tn_gemm_kind_type(g->kind));
     s.nr = s.loops->nv * s.loops->vl;
     s.kb = tn_gemm_k_block(g->kind, g->k);
-    s.max_m = least(g->m, MAX_ROWS);
+    /* What is neither packed nor visited twice needs no blocks. */
+    s.max_m = g->pack_a || g->k > s.kb ? least(g->m, MAX_ROWS) : g->m;
     s.max_n = least(round_up(g->n, s.nr), MAX_COLS);
     /* A pitch that is a multiple of a page would put all rows of a tile into one cache set. */
     s.a_pitch = round_up(s.kb, 16);
@@ -58,9 +64,30 @@ static sizes sizes_of(const tn_gemm_blocks *g)
     return s;
 }
 
+static int64_t sweep_of(const sizes *s)
+{
+    return round_up(BLOCK_BYTES / s->e, s->nr);
+}
+
+/* Whether C is so small and k so long that threads take blocks along k. Values are the same. */
+static bool by_blocks(const tn_gemm_blocks *g, const sizes *s)
+{
+    if (g->threads < 2 || tn_gemm_is_complex(g->kind) || g->m > s->max_m || g->n > s->max_n)
+        return false;
+    int64_t items = ceil_div(g->m, s->loops->mr) * ceil_div(g->n, sweep_of(s));
+    return items <= FEW_ITEMS && ceil_div(g->k, s->kb) >= MIN_BLOCKS;
+}
+
+static int64_t part_bytes(const sizes *s)
+{
+    return s->a_bytes + s->b_bytes;
+}
+
 size_t tn_gemm_blocks_workspace(const tn_gemm_blocks *g)
 {
     sizes s = sizes_of(g);
+    if (by_blocks(g, &s))
+        return (size_t)(part_bytes(&s) * g->threads + (WAVE_BLOCKS + 1) * s.max_m * s.max_n * s.e);
     return (size_t)(s.a_bytes + s.b_bytes + s.sum_bytes);
 }
 
@@ -239,16 +266,80 @@ static void run_block(block *b, tn_thread_pool *pool)
     int64_t items = b->a_items + b->b_items;
     tn_parallel_for(pool, items, 0.3 * elements / (double)items, pack_items, b);
 
-    b->sweep = round_up(BLOCK_BYTES / b->s.e, b->s.nr);
+    b->sweep = sweep_of(&b->s);
     items = b->panels * ceil_div(b->n, b->sweep);
     double products = (double)b->m * (double)b->n * (double)b->k;
     tn_parallel_for(pool, items, tn_gemm_cost_ns(b->g->kind, b->s.loops, products) / (double)items,
                     compute_items, b);
 }
 
+/* --- blocks along k shared out --- */
+
+typedef struct {
+    const tn_gemm_blocks *g;
+    sizes s;
+    int64_t first, blocks; /* of this wave */
+    bool last;             /* wave */
+    char *total, *sums;    /* [max_m][max_n], [blocks][max_m][max_n] */
+    tn_work_parts parts;
+} wave;
+
+static void wave_blocks(void *ctx, int64_t begin, int64_t end)
+{
+    wave *w = ctx;
+    const tn_gemm_blocks *g = w->g;
+    char *memory;
+    int part = tn_work_parts_take(&w->parts, &memory);
+    for (int64_t i = begin; i < end; i++) {
+        block b = {.g = g, .s = w->s, .m = g->m, .n = g->n, .p0 = (w->first + i) * w->s.kb};
+        b.k = least(w->s.kb, g->k - b.p0);
+        b.packed_a = memory;
+        b.packed_b = memory + w->s.a_bytes;
+        b.sum = w->sums + i * w->s.max_m * w->s.max_n * w->s.e;
+        run_block(&b, NULL);
+    }
+    tn_work_parts_free(&w->parts, part);
+}
+
+static void add_wave(void *ctx, int64_t begin, int64_t end)
+{
+    const wave *w = ctx;
+    const tn_gemm_blocks *g = w->g;
+    int64_t pitch = w->s.max_n * w->s.e;
+    tn_gemm_store *add = tn_gemm_store_for(g->kind, tn_gemm_kind_type(g->kind));
+    for (int64_t r = begin; r < end; r++) {
+        char *total = w->total + r * pitch;
+        for (int64_t i = 0; i < w->blocks; i++)
+            add(total, w->s.e, w->sums + (i * w->s.max_m + r) * pitch, g->n, w->first + i > 0);
+        if (w->last) g->store(g->c + c_offset(g, r), g->c_col, total, g->n, false);
+    }
+}
+
+static void run_by_blocks(const tn_gemm_blocks *g, const sizes *s, tn_thread_pool *pool,
+                          char *workspace)
+{
+    wave w = {.g = g, .s = *s};
+    int64_t all = ceil_div(g->k, s->kb);
+    tn_work_parts_init(&w.parts, workspace, (size_t)part_bytes(s), g->threads);
+    w.total = workspace + part_bytes(s) * g->threads;
+    w.sums = w.total + s->max_m * s->max_n * s->e;
+    double cost = tn_gemm_cost_ns(g->kind, s->loops, (double)g->m * (double)g->n * (double)s->kb) +
+                  0.3 * (double)(g->n * s->kb);
+    for (; w.first < all; w.first += w.blocks) {
+        w.blocks = least(WAVE_BLOCKS, all - w.first);
+        w.last = w.first + w.blocks == all;
+        tn_parallel_for(pool, w.blocks, cost, wave_blocks, &w);
+        tn_parallel_for(pool, g->m, 0.1 * (double)(g->n * w.blocks), add_wave, &w);
+    }
+}
+
 void tn_gemm_blocks_run(const tn_gemm_blocks *g, tn_thread_pool *pool, char *workspace)
 {
     block b = {.g = g, .s = sizes_of(g)};
+    if (by_blocks(g, &b.s)) {
+        run_by_blocks(g, &b.s, pool, workspace);
+        return;
+    }
     b.packed_a = workspace;
     b.packed_b = workspace + b.s.a_bytes;
     b.sum = b.s.sum_bytes ? b.packed_b + b.s.b_bytes : NULL;

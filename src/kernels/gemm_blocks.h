@@ -34,6 +34,7 @@ typedef struct {
                         int64_t i); /* of row i, in bytes, in place of i * c_row; or NULL */
     tn_gemm_store *store;           /* kind to C's type */
     bool c_plain;                   /* C is of the kind's type */
+    int threads; /* of the pool, if there may be working memory for each; else 0 */
 } tn_gemm_blocks;
 
 /* Bytes of working memory, which has to be aligned to 64. */

@@ -31,6 +31,19 @@
     static void store_##K##_##E(char *dst, int64_t stride, const char *src, int64_t n, bool add)   \
     {                                                                                              \
         const kt *from = (const kt *)src;                                                          \
+        if (stride == (int64_t)sizeof(et)) {                                                       \
+            et *dense = (et *)dst;                                                                 \
+            for (int64_t i = 0; !add && i < n; i++) {                                              \
+                kt x = from[i];                                                                    \
+                dense[i] = (et)(narrow);                                                           \
+            }                                                                                      \
+            for (int64_t i = 0; add && i < n; i++) {                                               \
+                et y = dense[i];                                                                   \
+                kt x = (kt)((kt)(widen) + from[i]);                                                \
+                dense[i] = (et)(narrow);                                                           \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t i = 0; i < n; i++) {                                                          \
             et *to = (et *)(dst + i * stride);                                                     \
             kt x = from[i];                                                                        \

@@ -8,8 +8,9 @@
 #include <string.h>
 
 enum {
-    PANELS = 2,             /* of A done together */
-    GROUP = 16,             /* rows of B streamed together */
+    PANELS = 2, /* of A done together */
+    GROUP = 16, /* rows of B streamed together, or more if they are short: */
+    GROUP_BYTES = 1 << 14,
     LOADED_GROUP = 8,       /* the same where they go through a buffer */
     STREAM_BYTES = 1 << 17, /* a smaller B is not streamed */
     SUM_BYTES = 1 << 15,    /* of C being summed */
@@ -100,10 +101,11 @@ static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m
     char *sum = c_direct ? c : w->sum;
     int64_t sum_row = c_direct ? p->c_row : pitch;
     bool stream = !b_direct || p->k * p->n * p->e > STREAM_BYTES;
+    int64_t streamed = most(GROUP, GROUP_BYTES / (width * p->e));
 
     for (int64_t p0 = 0; p0 < p->k; p0 += w->kb) {
         int64_t kc = least(w->kb, p->k - p0), a_row = p->a_row, a_col = p->a_col;
-        int64_t group = b_direct ? (stream ? GROUP : kc) : LOADED_GROUP * w->cols / width;
+        int64_t group = b_direct ? (stream ? streamed : kc) : LOADED_GROUP * w->cols / width;
         const char *block_a = a + p0 * a_col;
         if (!p->a_plain) {
             for (int64_t i = 0; i < m; i++)

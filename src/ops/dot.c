@@ -5,7 +5,8 @@
  * with its strides in both operands and the result, and neighbours that lie one after the other
  * merge. Usually one row, column and contracting dimension is left, and the product runs on the
  * operands where they are; other row and column dimensions join the batch. Only contracting
- * dimensions that don't merge cost a copy of an operand. */
+ * dimensions that don't merge cost a copy of an operand: they are taken in the order that they have
+ * in the larger one, so that it is the smaller one that is copied. */
 #include "kernels/gemm.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
@@ -160,7 +161,7 @@ typedef struct {
     loops batch, rows, columns, contract;
 } roles;
 
-/* The order in which contracting dimensions are taken: that of their places in lhs. */
+/* The order in which contracting dimensions are taken: that of their places in one operand. */
 static void sort_by_place(tn_ints places, uint32_t *order)
 {
     for (uint32_t i = 0; i < places.n; i++) {
@@ -280,17 +281,20 @@ static tn_status *run_product(const tn_op *op, const tn_eval_context *ctx, const
     uint32_t *order = memory->order, *places = order + d->lhs_contract.n;
     for (uint32_t i = 0; i < x->type->rank; i++) strides[0][i] = tn_step(x->type, i);
     for (uint32_t i = 0; i < y->type->rank; i++) strides[1][i] = tn_step(y->type, i);
-    sort_by_place(d->lhs_contract, order);
+    bool lhs_stays = tn_type_bytes(x->type) >= tn_type_bytes(y->type);
+    sort_by_place(lhs_stays ? d->lhs_contract : d->rhs_contract, order);
     roles r;
     assign_roles(x->type, strides[0], y->type, strides[1], z->type, d, order, &r);
-    if (!is_one_product(&r)) { /* then one contiguous operand may be enough, else both */
-        canonical_order(y->type, d->rhs_batch, d->rhs_contract, order, false, places);
-        TN_TRY(arranged(op, ctx, y, places, strides[1]));
-        assign_roles(x->type, strides[0], y->type, strides[1], z->type, d, order, &r);
-    }
-    if (!is_one_product(&r)) {
-        canonical_order(x->type, d->lhs_batch, d->lhs_contract, order, true, places);
-        TN_TRY(arranged(op, ctx, x, places, strides[0]));
+    /* One contiguous operand may be enough, else both. */
+    for (int i = 0; i < 2 && !is_one_product(&r); i++) {
+        bool lhs = lhs_stays == (i == 1);
+        if (lhs) {
+            canonical_order(x->type, d->lhs_batch, d->lhs_contract, order, true, places);
+            TN_TRY(arranged(op, ctx, x, places, strides[0]));
+        } else {
+            canonical_order(y->type, d->rhs_batch, d->rhs_contract, order, false, places);
+            TN_TRY(arranged(op, ctx, y, places, strides[1]));
+        }
         assign_roles(x->type, strides[0], y->type, strides[1], z->type, d, order, &r);
     }
     tn_gemm g = {
