@@ -3,21 +3,35 @@
 
 #include <string.h>
 
+#include "ops/dot.h"
 #include "ops/elementwise.h"
 #include "ops/reduce_fold.h"
 
 enum {
-    BLOCK_BYTES = 192 << 10, /* what a block's rows should take of the cache */
+    BLOCK_BYTES = 192 << 10,   /* what a block's rows should take of the cache */
+    PRODUCT_BYTES = 768 << 10, /* the same where there are products, which need more rows */
+    LEAST_UNITS = 2,           /* of a block with products: tiles of rows, */
+    MOST_UNITS = 8,            /* and at most */
+    LEAST_ROWS = 16,           /* of a product */
+    PACKED_BYTES = 2 << 20, /* a larger right operand wants twice as many rows as it has itself */
+    MOST_PACKED = 32 << 20,
     STEPS = 24,
-    VALUES = 64
+    VALUES = 64,
+    WINDOW = 12 /* clusters in a row that a group looks past */
 };
+#define LEAST_PRODUCTS 1e6 /* multiply-adds of a product that is worth it */
+
+/* What becomes of a cluster near a group. */
+typedef enum { UNDECIDED, MEMBER, BEFORE, AFTER } role;
 
 typedef struct {
     tn_cluster_context *c;
     const tn_cluster *list;
     uint32_t n;
-    uint32_t *last_read; /* [n_values]: 1 + the last cluster that reads it */
-    uint32_t *made;      /* [n_values]: 1 + the cluster that makes it */
+    uint32_t *last_read;      /* [n_values]: 1 + the last cluster that reads it */
+    uint32_t *made;           /* [n_values]: 1 + the cluster that makes it */
+    const tn_gemm **products; /* [n]: of a cluster that is one, or NULL */
+    uint8_t *roles;           /* [n] */
 } finder;
 
 /* --- who reads what --- */
@@ -127,24 +141,171 @@ static bool is_passed_over(const tn_cluster *k)
     return !k->tile && (k->op->kind == TN_OP_reshape || k->op->kind == TN_OP_constant);
 }
 
-/* May cluster `at` be with clusters [first, end), which are all of `rows` rows? */
-static bool fits(const finder *f, uint32_t at, uint32_t first, uint32_t end, int64_t rows)
+/* A product whose rows are rows of the result, one after the other. */
+static const tn_gemm *row_product(const finder *f, const tn_op *op)
+{
+    if (op->kind != TN_OP_dot_general && op->kind != TN_OP_dot) return NULL;
+    tn_gemm *g = TN_NEW(f->c->arena, tn_gemm);
+    if (!tn_dot_gemm(op, f->c->arena, g) || !tn_gemm_rows_fit(g)) return NULL;
+    int64_t step = g->m * g->n, rows = g->m;
+    if (g->c_row != g->n || g->m < LEAST_ROWS) return NULL;
+    for (uint32_t d = g->batch_rank; d-- > 0; step *= g->batch[d], rows *= g->batch[d])
+        if (g->c_batch[d] != step) return NULL;
+    if ((double)rows * (double)g->n * (double)g->k < LEAST_PRODUCTS) return NULL;
+    size_t packed = tn_gemm_rows_packed_bytes(g);
+    if (packed > MOST_PACKED || (packed > PACKED_BYTES && g->m < 2 * g->k)) return NULL;
+    return g;
+}
+
+static int64_t product_rows(const tn_gemm *g)
+{
+    int64_t rows = g->m;
+    for (uint32_t d = 0; d < g->batch_rank; d++) rows *= g->batch[d];
+    return rows;
+}
+
+/* Is row i of the left operand the i-th k elements in memory? */
+static bool is_left_dense(const tn_gemm *g)
+{
+    int64_t step = g->m * g->k;
+    if (g->a_col != 1 || g->a_row != g->k) return false;
+    for (uint32_t d = g->batch_rank; d-- > 0; step *= g->batch[d])
+        if (g->a_batch[d] != step) return false;
+    return true;
+}
+
+/* --- who makes what is read --- */
+
+static uint32_t n_inputs(const tn_cluster *k)
+{
+    return k->tile ? k->tile->n_inputs : k->op->n_operands;
+}
+
+/* 1 + the cluster that makes input i; 0: it is from outside. */
+static uint32_t maker(const finder *f, const tn_cluster *k, uint32_t i)
+{
+    const tn_value *v = k->tile ? k->tile->inputs[i].value : k->op->operands[i];
+    for (;;) {
+        v = tn_cluster_source(v);
+        if (f->made[v->id] || !v->op || v->op->kind != TN_OP_broadcast_in_dim)
+            return f->made[v->id];
+        v = v->op->operands[0];
+    }
+}
+
+static role maker_role(const finder *f, const tn_cluster *k, uint32_t i)
+{
+    uint32_t by = maker(f, k, i);
+    return by ? f->roles[by - 1] : UNDECIDED;
+}
+
+static bool reads(const finder *f, const tn_cluster *k, role what)
+{
+    for (uint32_t i = 0; i < n_inputs(k); i++)
+        if (maker_role(f, k, i) == what) return true;
+    return false;
+}
+
+/* --- what can be part of a group --- */
+
+/* Is `k` of `rows` rows, and does it read what members make by rows? */
+static bool reads_members_by_rows(const finder *f, const tn_cluster *k, int64_t rows)
+{
+    uint32_t at = (uint32_t)(k - f->list);
+    int64_t n, length;
+    if (k->tile) {
+        if (k->tile->n % rows || k->tile->n_inputs + k->tile->n_outputs > TN_ROWS_PORTS)
+            return false;
+        for (uint32_t i = 0; i < k->tile->n_inputs; i++)
+            if (maker_role(f, k, i) == MEMBER && !reads_by_rows(k->tile, i, rows)) return false;
+        return true;
+    }
+    if (f->products[at]) {
+        const tn_gemm *g = f->products[at];
+        if (product_rows(g) != rows || maker_role(f, k, 1) == MEMBER) return false;
+        return maker_role(f, k, 0) != MEMBER || is_left_dense(g);
+    }
+    return is_row_reduction(k->op, &n, &length) && n == rows && maker_role(f, k, 1) != MEMBER;
+}
+
+/* Does it read what a member makes, or the other way round? */
+static bool meets_members(const finder *f, uint32_t at, uint32_t end)
+{
+    if (reads(f, &f->list[at], MEMBER)) return true;
+    for (uint32_t k = at + 1; k < end; k++) {
+        if (f->roles[k] != MEMBER) continue;
+        for (uint32_t i = 0; i < n_inputs(&f->list[k]); i++)
+            if (maker(f, &f->list[k], i) == at + 1) return true;
+    }
+    return false;
+}
+
+static bool can_move(const tn_cluster *k)
+{
+    if (k->tile) return true;
+    if (k->op->kind == TN_OP_reduce) return true;
+    return !k->op->n_regions && !tn_op_has_trait(k->op, TN_TRAIT_SIDE_EFFECT) &&
+           !tn_op_has_trait(k->op, TN_TRAIT_COLLECTIVE) &&
+           !tn_op_has_trait(k->op, TN_TRAIT_IN_PLACE) && k->op->kind != TN_OP_custom_call;
+}
+
+/* May cluster `at`, before all members, be one too? */
+static bool joins_before(finder *f, uint32_t at, uint32_t end, int64_t rows)
+{
+    bool fits = reads_members_by_rows(f, &f->list[at], rows) && meets_members(f, at, end);
+    f->roles[at] = MEMBER;
+    for (uint32_t k = at + 1; k < end && fits; k++) {
+        bool is_member = f->roles[k] == MEMBER;
+        for (uint32_t i = 0; i < n_inputs(&f->list[k]) && fits; i++)
+            if (maker(f, &f->list[k], i) == at + 1 && f->roles[k] == BEFORE) fits = false;
+        if (is_member) fits = fits && reads_members_by_rows(f, &f->list[k], rows);
+    }
+    if (!fits) f->roles[at] = BEFORE;
+    return fits;
+}
+
+static bool joins_behind(finder *f, uint32_t at, int64_t rows)
 {
     const tn_cluster *k = &f->list[at];
-    if (is_passed_over(k)) return true;
-    int64_t n, length;
-    if (!k->tile) {
-        if (!is_row_reduction(k->op, &n, &length) || n != rows) return false;
-        uint32_t init = f->made[tn_cluster_source(k->op->operands[1])->id];
-        return !init || init - 1 < first || init - 1 >= end || is_passed_over(&f->list[init - 1]);
+    bool fits =
+        !reads(f, k, AFTER) && reads_members_by_rows(f, k, rows) && meets_members(f, at, at);
+    f->roles[at] = fits ? MEMBER : reads(f, k, MEMBER) || reads(f, k, AFTER) ? AFTER : BEFORE;
+    return fits;
+}
+
+/* Gives clusters around `seed` their roles; those of [*first, *end) have one. Returns how many
+ * steps the group has. */
+static uint32_t gather(finder *f, uint32_t seed, uint32_t done, int64_t rows, uint32_t *first,
+                       uint32_t *end)
+{
+    uint32_t n_steps = 1, low = seed, high = seed + 1;
+    *first = seed, *end = seed + 1;
+    f->roles[seed] = MEMBER;
+    while (low > done && *first - low < WINDOW && n_steps < STEPS / 2) {
+        low--;
+        if (is_passed_over(&f->list[low])) {
+            f->roles[low] = BEFORE;
+        } else if (!can_move(&f->list[low])) {
+            break;
+        } else if (joins_before(f, low, *end, rows)) {
+            *first = low;
+            n_steps++;
+        }
     }
-    if (k->tile->n % rows || k->tile->n_inputs + k->tile->n_outputs > TN_ROWS_PORTS) return false;
-    for (uint32_t i = 0; i < k->tile->n_inputs; i++) {
-        uint32_t made = f->made[k->tile->inputs[i].value->id];
-        if (made && made - 1 >= first && made - 1 < end && !reads_by_rows(k->tile, i, rows))
-            return false;
+    for (; high < f->n && high - *end < WINDOW && n_steps < STEPS; high++) {
+        const tn_cluster *k = &f->list[high];
+        if (is_passed_over(k)) {
+            f->roles[high] = reads(f, k, MEMBER) || reads(f, k, AFTER) ? AFTER : BEFORE;
+        } else if (!can_move(k)) {
+            break;
+        } else if (joins_behind(f, high, rows)) {
+            *end = high + 1;
+            n_steps++;
+        }
     }
-    return true;
+    for (uint32_t k = low; k < *first; k++) f->roles[k] = UNDECIDED;
+    for (uint32_t k = *end; k < high; k++) f->roles[k] = UNDECIDED;
+    return n_steps;
 }
 
 /* --- making a group --- */
@@ -154,7 +315,9 @@ typedef struct {
     uint32_t n_values;
     tn_rows_step steps[STEPS];
     uint32_t n_steps;
-    bool is_output[VALUES], is_made[VALUES];
+    bool is_made[VALUES], is_right[VALUES]; /* made here; the right operand of a product */
+    int64_t chunk, unit;                    /* as in tn_rows */
+    size_t packed_bytes;
     bool failed;
 } group;
 
@@ -187,13 +350,32 @@ static void add_tile(finder *f, group *g, const tn_tile_program *t, int64_t rows
     g->steps[g->n_steps++] = (tn_rows_step){.tile = t, .per_row = t->n / rows, .refs = refs};
 }
 
-static void add_reduction(finder *f, group *g, const tn_op *op, int64_t rows, int64_t length)
+/* The refs of an op of two operands and one result. */
+static uint32_t *refs_of(finder *f, group *g, const tn_op *op, int64_t rows)
 {
-    tn_element_type e = tn_operand_type(op, 0)->element, acc = e == TN_BF16 ? TN_F32 : e;
     uint32_t *refs = TN_NEW_ARRAY(f->c->arena, uint32_t, 3);
     refs[0] = index_of(g, tn_cluster_source(op->operands[0]));
     refs[1] = index_of(g, tn_cluster_source(op->operands[1]));
     refs[2] = make(g, &op->results[0], rows);
+    return refs;
+}
+
+static void add_product(finder *f, group *g, const tn_op *op, const tn_gemm *gemm, int64_t rows)
+{
+    tn_rows_product *p = TN_NEW(f->c->arena, tn_rows_product);
+    *p = (tn_rows_product){.gemm = *gemm, .packed = g->packed_bytes};
+    g->packed_bytes += tn_gemm_rows_packed_bytes(gemm);
+    g->unit = tn_gemm_rows_unit(gemm);
+    if (gemm->m < g->chunk) g->chunk = gemm->m;
+    uint32_t *refs = refs_of(f, g, op, rows);
+    g->is_right[refs[1]] = true;
+    g->steps[g->n_steps++] = (tn_rows_step){.product = p, .per_row = gemm->n, .refs = refs};
+}
+
+static void add_reduction(finder *f, group *g, const tn_op *op, int64_t rows, int64_t length)
+{
+    tn_element_type e = tn_operand_type(op, 0)->element, acc = e == TN_BF16 ? TN_F32 : e;
+    uint32_t *refs = refs_of(f, g, op, rows);
     tn_isa isa = tn_cpu_isa();
     tn_rows_step s = {.reduce = op,
                       .per_row = length,
@@ -209,7 +391,68 @@ static void add_reduction(finder *f, group *g, const tn_op *op, int64_t rows, in
     g->steps[g->n_steps++] = s;
 }
 
-static const tn_rows *finish(finder *f, group *g, int64_t rows, uint32_t end)
+/* Is what cluster k of the window makes read by any but members? */
+static bool is_read_outside(const finder *f, const tn_value *v, uint32_t first, uint32_t end)
+{
+    if (f->last_read[v->id] > end) return true;
+    for (uint32_t k = first; k < end; k++) {
+        if (f->roles[k] == MEMBER || is_passed_over(&f->list[k])) continue;
+        for (uint32_t i = 0; i < n_inputs(&f->list[k]); i++)
+            if (maker(f, &f->list[k], i) == f->made[v->id]) return true;
+    }
+    return false;
+}
+
+/* Rows of a block; 0: there would be too few for the products. */
+static int64_t block_rows(const group *g, int64_t rows, int64_t row_bytes)
+{
+    int64_t block = (g->packed_bytes ? PRODUCT_BYTES : BLOCK_BYTES) / (row_bytes + 1);
+    if (g->packed_bytes) {
+        if (block < LEAST_UNITS * g->unit) return 0;
+        if (block > MOST_UNITS * g->unit) block = MOST_UNITS * g->unit;
+        block -= block % g->unit;
+    }
+    return block < 1 ? 1 : block > rows ? rows : block;
+}
+
+/* Values that are never there at the same time share memory. */
+static int64_t place_temps(finder *f, group *g)
+{
+    struct slot {
+        int64_t offset, row_bytes;
+        uint32_t free_from; /* the step */
+    } slots[VALUES];
+    uint32_t n_slots = 0;
+    uint32_t *last = TN_NEW_ARRAY(f->c->arena, uint32_t, g->n_values);
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < g->n_steps; i++) {
+        const tn_rows_step *s = &g->steps[i];
+        uint32_t n = s->tile ? s->tile->n_inputs + s->tile->n_outputs : 3;
+        for (uint32_t k = 0; k < n; k++) last[s->refs[k]] = i;
+    }
+    for (uint32_t i = 0; i < g->n_steps; i++) {
+        const tn_rows_step *s = &g->steps[i];
+        uint32_t from = s->tile ? s->tile->n_inputs : 2;
+        uint32_t to = s->tile ? from + s->tile->n_outputs : 3;
+        for (uint32_t k = from; k < to; k++) {
+            tn_rows_value *v = &g->values[s->refs[k]];
+            if (!v->is_temp) continue;
+            uint32_t at = 0;
+            while (at < n_slots && (slots[at].free_from > i || slots[at].row_bytes != v->row_bytes))
+                at++;
+            if (at == n_slots) {
+                slots[n_slots++] = (struct slot){bytes, v->row_bytes, 0};
+                bytes += v->row_bytes;
+            }
+            slots[at].free_from = last[s->refs[k]] + 1;
+            v->slot = at;
+            v->offset = slots[at].offset;
+        }
+    }
+    return bytes;
+}
+
+static const tn_rows *finish(finder *f, group *g, int64_t rows, uint32_t first, uint32_t end)
 {
     tn_arena *a = f->c->arena;
     tn_rows *p = TN_NEW(a, tn_rows);
@@ -221,25 +464,32 @@ static const tn_rows *finish(finder *f, group *g, int64_t rows, uint32_t end)
         if (!g->is_made[i]) {
             inputs[n_inputs++] = i;
             int64_t bytes = (int64_t)tn_type_bytes(v->value->type);
-            if (bytes >= 256 * rows) row_bytes += bytes / rows;
+            if (bytes >= 256 * rows && !g->is_right[i]) row_bytes += bytes / rows;
             continue;
         }
+        v->is_temp = !is_read_outside(f, v->value, first, end);
+        if (v->is_temp) continue;
+        outputs[n_outputs++] = i;
         row_bytes += v->row_bytes;
-        v->is_temp = f->last_read[v->value->id] <= end;
-        if (v->is_temp) {
-            v->offset = p->temp_bytes;
-            p->temp_bytes += v->row_bytes;
-        } else {
-            outputs[n_outputs++] = i;
-        }
     }
+    p->temp_bytes = place_temps(f, g);
     for (uint32_t i = 0; i < g->n_steps; i++) {
         const tn_rows_step *s = &g->steps[i];
-        p->row_ns += (s->tile ? s->tile->cost_ns : 0.06) * (double)s->per_row;
+        p->row_ns += s->product ? tn_gemm_rows_ns(&s->product->gemm)
+                                : (s->tile ? s->tile->cost_ns : 0.06) * (double)s->per_row;
     }
-    int64_t block = BLOCK_BYTES / (row_bytes + 1);
     p->n = rows;
-    p->block = block < 1 ? 1 : block > rows ? rows : block;
+    p->chunk = g->chunk;
+    p->unit = g->unit;
+    p->packed_bytes = g->packed_bytes;
+    p->block = block_rows(g, p->chunk, row_bytes + p->temp_bytes);
+    if (!p->block) return NULL;
+    for (uint32_t i = 0; i < g->n_steps; i++) {
+        const tn_rows_step *s = &g->steps[i];
+        if (rows % p->chunk || (s->product && s->product->gemm.m % p->chunk)) return NULL;
+        size_t bytes = s->product ? tn_gemm_rows_workspace(&s->product->gemm, p->block) : 0;
+        if (bytes > p->workspace) p->workspace = bytes;
+    }
     p->n_values = g->n_values;
     p->n_steps = g->n_steps;
     p->values = tn_dup(a, g->values, g->n_values * sizeof *g->values);
@@ -254,15 +504,40 @@ static const tn_rows *finish(finder *f, group *g, int64_t rows, uint32_t end)
 static const tn_rows *make_group(finder *f, uint32_t first, uint32_t end, int64_t rows)
 {
     group *g = TN_NEW(f->c->arena, group);
+    g->chunk = rows;
+    g->unit = 1;
     for (uint32_t i = first; i < end && !g->failed; i++) {
         const tn_cluster *k = &f->list[i];
         int64_t n, length;
-        if (is_passed_over(k)) continue;
+        if (f->roles[i] != MEMBER) continue;
         if (g->n_steps == STEPS) return NULL;
         if (k->tile) add_tile(f, g, k->tile, rows);
+        else if (f->products[i]) add_product(f, g, k->op, f->products[i], rows);
         else if (is_row_reduction(k->op, &n, &length)) add_reduction(f, g, k->op, rows, length);
     }
-    return g->failed ? NULL : finish(f, g, rows, end);
+    return g->failed ? NULL : finish(f, g, rows, first, end);
+}
+
+/* The group around cluster `seed`, or NULL. */
+static const tn_rows *group_around(finder *f, uint32_t seed, uint32_t done, uint32_t *first,
+                                   uint32_t *end)
+{
+    const tn_cluster *k = &f->list[seed];
+    int64_t rows, length;
+    if (k->tile) return NULL;
+    if (f->products[seed]) rows = product_rows(f->products[seed]);
+    else if (!is_row_reduction(k->op, &rows, &length)) return NULL;
+    const tn_rows *p = NULL;
+    if (gather(f, seed, done, rows, first, end) > 1) p = make_group(f, *first, *end, rows);
+    if (!p) memset(f->roles + *first, UNDECIDED, *end - *first);
+    return p;
+}
+
+static void emit(const finder *f, role what, uint32_t first, uint32_t end, tn_cluster *out,
+                 uint32_t *n_out)
+{
+    for (uint32_t k = first; k < end; k++)
+        if (f->roles[k] == what) out[(*n_out)++] = f->list[k];
 }
 
 void tn_rows_find(tn_cluster_context *c, const tn_region *r, const tn_cluster **list, uint32_t *n)
@@ -270,9 +545,17 @@ void tn_rows_find(tn_cluster_context *c, const tn_region *r, const tn_cluster **
     finder f = {.c = c, .list = *list, .n = *n};
     int64_t rows, length;
     bool any = false;
-    for (uint32_t i = 0; i < *n && !any; i++)
-        any = !f.list[i].tile && is_row_reduction(f.list[i].op, &rows, &length);
+    for (uint32_t i = 0; i < *n; i++) {
+        const tn_op *op = f.list[i].tile ? NULL : f.list[i].op;
+        if (!op) continue;
+        const tn_gemm *g = row_product(&f, op);
+        if (g && !f.products) f.products = TN_NEW_ARRAY(c->arena, const tn_gemm *, *n);
+        if (g) f.products[i] = g;
+        any = any || g || is_row_reduction(op, &rows, &length);
+    }
     if (!any) return;
+    if (!f.products) f.products = TN_NEW_ARRAY(c->arena, const tn_gemm *, *n);
+    f.roles = TN_NEW_ARRAY(c->arena, uint8_t, *n);
     if (!c->last_read) {
         c->last_read = TN_NEW_ARRAY(c->arena, uint32_t, c->n_values);
         c->made_by = TN_NEW_ARRAY(c->arena, uint32_t, c->n_values);
@@ -283,32 +566,17 @@ void tn_rows_find(tn_cluster_context *c, const tn_region *r, const tn_cluster **
     tn_cluster *out = TN_NEW_ARRAY(c->arena, tn_cluster, *n);
     uint32_t n_out = 0, done = 0; /* clusters before `done` are in `out` */
     for (uint32_t i = 0; i < *n; i++) {
-        if (i < done || f.list[i].tile || !is_row_reduction(f.list[i].op, &rows, &length)) continue;
-        uint32_t first = i, end = i + 1, n_steps = 1;
-        /* What comes before, as long as all that follows reads it by rows. */
-        while (first > done && n_steps < STEPS / 2) {
-            bool all = fits(&f, first - 1, first, first, rows);
-            for (uint32_t k = first; k < end && all; k++) all = fits(&f, k, first - 1, end, rows);
-            if (!all) break;
-            first--;
-            n_steps += !is_passed_over(&f.list[first]);
+        uint32_t first, end;
+        const tn_rows *p = i < done ? NULL : group_around(&f, i, done, &first, &end);
+        if (!p && i >= done && f.products[i]) {
+            f.products[i] = NULL; /* what can't be in a group of its own has no place in another */
+            p = group_around(&f, i, done, &first, &end);
         }
-        while (end < *n && n_steps < STEPS && fits(&f, end, first, end, rows)) {
-            n_steps += !is_passed_over(&f.list[end]);
-            end++;
-        }
-        while (first < i && is_passed_over(&f.list[first])) first++;
-        while (end > i + 1 && is_passed_over(&f.list[end - 1])) end--;
-        const tn_rows *p = n_steps > 1 ? make_group(&f, first, end, rows) : NULL;
         if (!p) continue;
         while (done < first) out[n_out++] = f.list[done++];
-        for (uint32_t k = first; k < end; k++)
-            if (is_passed_over(&f.list[k]) && f.list[k].op->kind == TN_OP_constant)
-                out[n_out++] = f.list[k];
+        emit(&f, BEFORE, first, end, out, &n_out);
         out[n_out++] = (tn_cluster){.rows = p};
-        for (uint32_t k = first; k < end; k++)
-            if (is_passed_over(&f.list[k]) && f.list[k].op->kind == TN_OP_reshape)
-                out[n_out++] = f.list[k];
+        emit(&f, AFTER, first, end, out, &n_out);
         done = end;
     }
     while (done < *n) out[n_out++] = f.list[done++];

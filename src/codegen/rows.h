@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.h - tile programs and reductions of rows that run together, some rows at a time.
+/* rows.h - tile programs, reductions of rows and matrix products that run together, some rows at a
+ * time.
  *
  * A softmax, a layer norm and the like are reductions along the rows of an array, between tile
- * programs over its elements or its rows. All of them go through a block of rows before the next
+ * programs over its elements or its rows; an attention has a product before and behind, a dense
+ * layer a tile program behind its product. All of them go through a block of rows before the next
  * block is begun: what one leaves for the next is still in the cache, and what only they read has
  * no memory but that of one block. Each computes as it does alone: same bits.
  *
@@ -11,23 +13,34 @@
 #define TN_CODEGEN_ROWS_H
 
 #include "codegen/cluster.h"
+#include "kernels/gemm_rows.h"
 #include "kernels/reduce_rows.h"
 #include "ops/ops.h"
 
 typedef struct {
     const tn_value *value;
     int64_t row_bytes; /* 0: the same for all rows */
-    bool is_temp;      /* only in the memory of a block, at `offset` in units of a row's bytes */
-    int64_t offset;
+    bool is_temp;      /* only in the memory of a block, */
+    uint32_t slot;     /* in this part of it, */
+    int64_t offset;    /* before which parts take so many bytes of a row */
 } tn_rows_value;
 
 #define TN_ROWS_PORTS 64 /* of one tile program of a group, at most */
 
-/* A tile program, or a reduction of values[refs[0]] from values[refs[1]] to values[refs[2]]. */
+/* values[refs[2]] = values[refs[0]] times values[refs[1]], of which a block has no part. */
+typedef struct {
+    tn_gemm gemm;
+    size_t packed; /* where the packed right operand is, among those of the group */
+} tn_rows_product;
+
+/* A tile program, a product, or a reduction of values[refs[0]] from values[refs[1]] to
+ * values[refs[2]]. */
 typedef struct {
     const tn_tile_program *tile;
+    const tn_rows_product *product;
     const tn_op *reduce;
-    int64_t per_row; /* elements of a row: of the tile's space, of the reduction's operand */
+    int64_t per_row; /* elements of a row: of the tile's space or the result, of the reduction's
+                        operand */
     const uint32_t *refs;
     tn_row_fold_fn *fold;
     tn_kernel load, combine, store; /* load, store: run is NULL where types are the same */
@@ -35,7 +48,11 @@ typedef struct {
 } tn_rows_step;
 
 typedef struct tn_rows {
-    int64_t n, block; /* rows; of a block */
+    int64_t n, block; /* rows; of a block, at most */
+    int64_t chunk;    /* rows that blocks don't reach beyond: of one product of a batch */
+    int64_t unit;     /* a block should be a multiple of this */
+    size_t packed_bytes;
+    size_t workspace; /* bytes that products of a block need */
     uint32_t n_values, n_steps, n_inputs, n_outputs;
     const tn_rows_value *values;
     const tn_rows_step *steps;

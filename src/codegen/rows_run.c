@@ -8,6 +8,8 @@
 typedef struct {
     const tn_rows *p;
     void *const *memory;
+    int64_t block, per_chunk; /* rows of a block; blocks of a chunk */
+    char *packed;
     tn_piece_memory pieces;
     _Atomic(tn_status *) failure;
 } job;
@@ -22,9 +24,9 @@ static size_t table_size(const tn_rows *p)
 {
     return align(p->n_values * sizeof(uintptr_t));
 }
-static size_t acc_size(const tn_rows *p)
+static size_t acc_size(const job *j)
 {
-    return align((size_t)p->block * 16);
+    return align((size_t)j->block * 16);
 }
 
 static void reduce(const tn_rows_step *s, const uintptr_t *at, int64_t first, int64_t n,
@@ -47,13 +49,31 @@ static void reduce(const tn_rows_step *s, const uintptr_t *at, int64_t first, in
     if (s->store.run) tn_kernel_run(&s->store, (size_t)n, &result, to);
 }
 
-static void run_block(const tn_rows *p, const uintptr_t *at, int64_t first, int64_t n, char *spread,
-                      char *acc)
+static void multiply(const tn_rows_step *s, const uintptr_t *at, int64_t first, int64_t n,
+                     const char *packed, char *workspace)
 {
+    const tn_gemm *g = &s->product->gemm;
+    char *to = (char *)at[s->refs[2]] + first * s->per_row * tn_element_type_bytes(g->c_type);
+    tn_gemm_rows_run(g, first / g->m, (const void *)at[s->refs[0]], packed + s->product->packed,
+                     first % g->m, n, to, workspace);
+}
+
+/* Where a block finds its working memory. */
+typedef struct {
+    char *spread, *acc, *workspace;
+} space;
+
+static void run_block(const job *j, const uintptr_t *at, int64_t first, int64_t n, const space *w)
+{
+    const tn_rows *p = j->p;
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const tn_rows_step *s = &p->steps[i];
+        if (s->product) {
+            multiply(s, at, first, n, j->packed, w->workspace);
+            continue;
+        }
         if (!s->tile) {
-            reduce(s, at, first, n, spread, acc);
+            reduce(s, at, first, n, w->spread, w->acc);
             continue;
         }
         void *ports[TN_ROWS_PORTS];
@@ -73,30 +93,84 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end)
         return;
     }
     uintptr_t *at = (uintptr_t *)memory;
-    char *spread = memory + table_size(p), *acc = spread + acc_size(p), *temp = acc + acc_size(p);
+    space w = {.spread = memory + table_size(p)};
+    w.acc = w.spread + acc_size(j);
+    w.workspace = w.acc + acc_size(j);
+    char *temp = w.workspace + align(p->workspace);
     for (uint32_t i = 0; i < p->n_inputs; i++) at[p->inputs[i]] = (uintptr_t)j->memory[i];
     for (uint32_t i = 0; i < p->n_outputs; i++)
         at[p->outputs[i]] = (uintptr_t)j->memory[p->n_inputs + i];
     for (int64_t b = begin; b < end; b++) {
-        int64_t first = b * p->block, n = p->n - first < p->block ? p->n - first : p->block;
-        uintptr_t next = (uintptr_t)temp;
+        int64_t chunk = b / j->per_chunk * p->chunk, inside = b % j->per_chunk * j->block;
+        int64_t first = chunk + inside, left = p->chunk - inside;
+        int64_t n = left < j->block ? left : j->block;
         for (uint32_t i = 0; i < p->n_values; i++) {
             const tn_rows_value *v = &p->values[i];
             if (!v->is_temp) continue;
-            at[i] = next - (uintptr_t)(first * v->row_bytes);
-            next += align((size_t)(p->block * v->row_bytes));
+            at[i] = (uintptr_t)temp + align((size_t)(v->offset * j->block)) + 64 * v->slot -
+                    (uintptr_t)(first * v->row_bytes);
         }
-        run_block(p, at, first, n, spread, acc);
+        run_block(j, at, first, n, &w);
     }
     tn_piece_memory_give(&j->pieces, memory);
+}
+
+/* --- the right operands of products --- */
+
+typedef struct {
+    const tn_gemm *gemm;
+    const void *from;
+    void *to;
+} packing;
+
+static void pack(void *ctx, int64_t begin, int64_t end)
+{
+    const packing *p = ctx;
+    tn_gemm_rows_pack(p->gemm, p->from, p->to, begin, end);
+}
+
+static tn_status *pack_all(job *j, const tn_eval_context *ctx)
+{
+    const tn_rows *p = j->p;
+    j->packed = tn_scratch_alloc(ctx->scratch, p->packed_bytes);
+    if (!j->packed)
+        return TN_ERROR(RESOURCE_EXHAUSTED, "no memory for %zu bytes of packed operands",
+                        p->packed_bytes);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const tn_rows_step *s = &p->steps[i];
+        if (!s->product) continue;
+        uint32_t input = 0;
+        while (p->inputs[input] != s->refs[1]) input++;
+        packing one = {&s->product->gemm, j->memory[input], j->packed + s->product->packed};
+        int64_t items = tn_gemm_rows_pack_items(one.gemm);
+        double bytes = (double)tn_gemm_rows_packed_bytes(one.gemm);
+        tn_parallel_for(ctx->pool, items, 0.08 * bytes / (double)items, pack, &one);
+    }
+    return NULL;
+}
+
+/* Rows of a block, so that every thread gets as many blocks. */
+static void divide(job *j, const tn_thread_pool *pool)
+{
+    const tn_rows *p = j->p;
+    int64_t chunks = p->n / p->chunk, threads = tn_thread_pool_size(pool);
+    j->per_chunk = (p->chunk + p->block - 1) / p->block;
+    if (p->unit > 1)
+        while (j->per_chunk * chunks % threads && (j->per_chunk + 1) * 2 * p->unit <= p->chunk)
+            j->per_chunk++;
+    j->block = (p->chunk + j->per_chunk - 1) / j->per_chunk;
+    j->per_chunk = (p->chunk + j->block - 1) / j->block;
 }
 
 tn_status *tn_rows_run(const tn_rows *p, const tn_eval_context *ctx, void *const *memory)
 {
     job j = {.p = p, .memory = memory};
-    size_t temp = (size_t)(p->temp_bytes * p->block) + 64 * (size_t)p->n_values;
-    tn_piece_memory_begin(&j.pieces, ctx->scratch, table_size(p) + 2 * acc_size(p) + temp);
-    int64_t blocks = (p->n + p->block - 1) / p->block;
-    tn_parallel_for(ctx->pool, blocks, p->row_ns * (double)p->block, run_blocks, &j);
+    divide(&j, ctx->pool);
+    if (p->packed_bytes) TN_TRY(pack_all(&j, ctx));
+    size_t temp = (size_t)(p->temp_bytes * j.block) + 64 * (size_t)p->n_values;
+    tn_piece_memory_begin(&j.pieces, ctx->scratch,
+                          table_size(p) + 2 * acc_size(&j) + align(p->workspace) + temp);
+    int64_t blocks = p->n / p->chunk * j.per_chunk;
+    tn_parallel_for(ctx->pool, blocks, p->row_ns * (double)j.block, run_blocks, &j);
     return atomic_load(&j.failure);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions of rows and the elementwise ops around them: what they give together is what each
- * gives alone, bit for bit, for each instruction set that there is. */
+/* Reductions of rows, products and the elementwise ops around them: what they give together is what
+ * each gives alone, bit for bit, for each instruction set that there is. */
 #include "base/isa_test.h"
 #include "executable/program_test.h"
 #include "reader/reader.h"
@@ -79,6 +79,58 @@ static const char sliced[] =
     "%l = stablehlo.add %f, %k : tensor<36x297xT>\n"
     "return %c, %l, %i : tensor<39x300xT>, tensor<36x297xT>, tensor<20x300xT>\n}\n";
 
+/* Two dense layers; what the first one gives is wanted as well. */
+static const char dense[] =
+    "func.func @main(%x: tensor<RxCxT>, %w: tensor<Cx100xT>, %u: tensor<100x61xT>) -> "
+    "(tensor<Rx100xT>, tensor<Rx61xT>, tensor<100xT>) {\n"
+    "%b = stablehlo.slice %w [0:1, 0:100] : (tensor<Cx100xT>) -> tensor<1x100xT>\n"
+    "%bb = stablehlo.broadcast_in_dim %b, dims = [0, 1] : (tensor<1x100xT>) -> tensor<Rx100xT>\n"
+    "%p = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<RxCxT>, "
+    "tensor<Cx100xT>) -> tensor<Rx100xT>\n"
+    "%q = stablehlo.add %p, %bb : tensor<Rx100xT>\n"
+    "%h = stablehlo.tanh %q : tensor<Rx100xT>\n"
+    "%v = stablehlo.dot_general %h, %u, contracting_dims = [1] x [0] : (tensor<Rx100xT>, "
+    "tensor<100x61xT>) -> tensor<Rx61xT>\n"
+    "%y = stablehlo.logistic %v : tensor<Rx61xT>\n"
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"
+    "%s = stablehlo.reduce(%h init: %zero) applies stablehlo.add across dimensions = [0] : "
+    "(tensor<Rx100xT>, tensor<T>) -> tensor<100xT>\n"
+    "return %h, %y, %s : tensor<Rx100xT>, tensor<Rx61xT>, tensor<100xT>\n}\n";
+
+/* As JAX says it: batches between rows, a mask that comes in between, and the second product the
+ * other way round. */
+static const char attention[] =
+    "func.func @main(%q: tensor<2xRx2xCxT>, %k: tensor<2xRx2xCxT>, %v: tensor<2xRx2xCxT>) -> "
+    "tensor<2xRx2xCxT> {\n"
+    "%s = stablehlo.dot_general %q, %k, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x "
+    "[3] : (tensor<2xRx2xCxT>, tensor<2xRx2xCxT>) -> tensor<2x2xRxRxT>\n"
+    "%eight = stablehlo.constant dense<8.0> : tensor<2x2xRxRxT>\n"
+    "%low = stablehlo.constant dense<-1.0e30> : tensor<2x2xRxRxT>\n"
+    "%t = stablehlo.divide %s, %eight : tensor<2x2xRxRxT>\n"
+    "%i = stablehlo.iota dim = 0 : tensor<RxRxi32>\n"
+    "%j = stablehlo.iota dim = 1 : tensor<RxRxi32>\n"
+    "%m = stablehlo.compare GE, %i, %j, SIGNED : (tensor<RxRxi32>, tensor<RxRxi32>) -> "
+    "tensor<RxRxi1>\n"
+    "%mb = stablehlo.broadcast_in_dim %m, dims = [2, 3] : (tensor<RxRxi1>) -> tensor<2x2xRxRxi1>\n"
+    "%z = stablehlo.select %mb, %t, %low : tensor<2x2xRxRxi1>, tensor<2x2xRxRxT>\n"
+    "%inf = stablehlo.constant dense<-1.0e31> : tensor<T>\n"
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"
+    "%a = stablehlo.reduce(%z init: %inf) applies stablehlo.maximum across dimensions = [3] : "
+    "(tensor<2x2xRxRxT>, tensor<T>) -> tensor<2x2xRxT>\n"
+    "%ab = stablehlo.broadcast_in_dim %a, dims = [0, 1, 2] : (tensor<2x2xRxT>) -> "
+    "tensor<2x2xRxRxT>\n"
+    "%d = stablehlo.subtract %z, %ab : tensor<2x2xRxRxT>\n"
+    "%e = stablehlo.exponential %d : tensor<2x2xRxRxT>\n"
+    "%n = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : "
+    "(tensor<2x2xRxRxT>, tensor<T>) -> tensor<2x2xRxT>\n"
+    "%nb = stablehlo.broadcast_in_dim %n, dims = [0, 1, 2] : (tensor<2x2xRxT>) -> "
+    "tensor<2x2xRxRxT>\n"
+    "%p = stablehlo.divide %e, %nb : tensor<2x2xRxRxT>\n"
+    "%o = stablehlo.dot_general %v, %p, batching_dims = [0, 2] x [0, 1], contracting_dims = [1] x "
+    "[3] : (tensor<2xRx2xCxT>, tensor<2x2xRxRxT>) -> tensor<2x2xCxRxT>\n"
+    "%r = stablehlo.transpose %o, dims = [0, 3, 1, 2] : (tensor<2x2xCxRxT>) -> tensor<2xRx2xCxT>\n"
+    "return %r : tensor<2xRx2xCxT>\n}\n";
+
 enum { ELEMENTS = 300000, VALUES = 3 };
 
 static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
@@ -114,7 +166,7 @@ static void fill(char *to, tn_element_type e)
     }
 }
 
-static uint32_t n_rows_steps;
+static uint32_t n_rows_steps, n_products;
 
 static void check(const char *text, int rows, int columns, const char *type)
 {
@@ -132,8 +184,12 @@ static void check(const char *text, int rows, int columns, const char *type)
         MUST(run_executable(e[way], args, results[way]));
         for (uint32_t i = 0; i < VALUES; i++) free(args[i]);
     }
-    for (uint32_t i = 0; i < e[1]->n_steps; i++)
-        n_rows_steps += e[1]->steps[i].kind == TN_STEP_ROWS;
+    for (uint32_t i = 0; i < e[1]->n_steps; i++) {
+        if (e[1]->steps[i].kind != TN_STEP_ROWS) continue;
+        n_rows_steps++;
+        const tn_rows *p = e[1]->steps[i].rows;
+        for (uint32_t k = 0; k < p->n_steps; k++) n_products += p->steps[k].product != NULL;
+    }
     for (uint32_t i = 0; i < e[0]->info.n_results; i++)
         if (memcmp(results[0][i], results[1][i], tn_type_bytes(e[0]->info.results[i].type)))
             fail_msg("%d x %d of %s: result %u differs in\n%s", rows, columns, type, i, program);
@@ -159,9 +215,27 @@ static void rows_give_what_their_ops_give(void **unused)
     assert_true(n_rows_steps >= 40);
 }
 
+static void products_give_what_they_give_alone(void **unused)
+{
+    static const int sizes[][2] = {{150, 100}, {157, 129}, {64, 400}, {512, 33}};
+    static const int lengths[][2] = {{100, 48}, {131, 33}, {250, 64}};
+    static const char *const types[] = {"f32", "f64"};
+    for (uint32_t t = 0; t < 2; t++) {
+        n_products = 0;
+        for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            check(dense, sizes[i][0], sizes[i][1], types[t]);
+        assert_true(n_products >= 4);
+        n_products = 0;
+        for (uint32_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+            check(attention, lengths[i][0], lengths[i][1], types[t]);
+        assert_int_equal(n_products, 2 * sizeof lengths / sizeof *lengths);
+    }
+}
+
 static int run(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_give_what_their_ops_give)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_give_what_their_ops_give),
+                                       cmocka_unit_test(products_give_what_they_give_alone)};
     return cmocka_run_group_tests_name("executable-rows", tests, NULL, NULL);
 }
 

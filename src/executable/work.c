@@ -118,11 +118,17 @@ double tn_tile_flops(const tn_tile_program *t)
     return (double)t->n * t->n_ops;
 }
 
+/* For an element of what it goes over. */
+static double flops_of_row_step(const tn_rows_step *s)
+{
+    if (s->product) return 2 * (double)s->product->gemm.k;
+    return s->tile ? s->tile->n_ops : 1;
+}
+
 double tn_rows_flops(const tn_rows *r)
 {
     double flops = 0;
     for (uint32_t i = 0; i < r->n_steps; i++)
-        flops +=
-            (double)(r->n * r->steps[i].per_row) * (r->steps[i].tile ? r->steps[i].tile->n_ops : 1);
+        flops += (double)(r->n * r->steps[i].per_row) * flops_of_row_step(&r->steps[i]);
     return flops;
 }

@@ -10,6 +10,7 @@
 #include "kernels/gemm.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
+#include "ops/dot.h"
 #include "ops/infer.h"
 #include "ops/product.h"
 #include "ops/strided.h"
@@ -273,6 +274,31 @@ typedef struct {
     int64_t *strides;
     uint32_t *order;
 } lists;
+
+bool tn_dot_gemm(const tn_op *op, tn_arena *a, tn_gemm *out)
+{
+    const tn_type *x = tn_operand_type(op, 0), *y = tn_operand_type(op, 1),
+                  *z = tn_result_type(op, 0);
+    const tn_type *types[] = {x, y, z};
+    for (uint32_t i = 0; i < 3; i++)
+        if (!tn_type_is_static(types[i]) || types[i]->quantization || tn_is_empty(types[i]))
+            return false;
+    if (!tn_gemm_supports(x->element, y->element, z->element)) return false;
+    int64_t last;
+    numbers d = numbers_of(op, &last);
+    uint32_t *order = TN_NEW_ARRAY(a, uint32_t, d.lhs_contract.n + 1);
+    int64_t *strides[2] = {TN_NEW_ARRAY(a, int64_t, x->rank + 1),
+                           TN_NEW_ARRAY(a, int64_t, y->rank + 1)};
+    for (uint32_t i = 0; i < x->rank; i++) strides[0][i] = tn_step(x, i);
+    for (uint32_t i = 0; i < y->rank; i++) strides[1][i] = tn_step(y, i);
+    sort_by_place(d.lhs_contract, order);
+    roles r;
+    assign_roles(x, strides[0], y, strides[1], z, &d, order, &r);
+    if (!is_one_product(&r)) return false;
+    *out = (tn_gemm){.a_type = x->element, .b_type = y->element, .c_type = z->element};
+    fill_gemm(&r, out);
+    return true;
+}
 
 static tn_status *run_product(const tn_op *op, const tn_eval_context *ctx, const numbers *d,
                               tn_tensor *x, tn_tensor *y, const tn_tensor *z, const lists *memory)

@@ -1,90 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange - transposes of products become products of exchanged operands.
+/* exchange - products that are transposed at once have their operands exchanged, where that leaves
+ * less to transpose.
  *
- * Before:  %0 = dot_general %g, %x   %1 = transpose %0, dims = [1, 0]
- * After:   %1 = dot_general %x, %g
- * Gradients of products are lowered so. Sums go along the contracted dimensions in the same order
- * either way, so no value changes; but not where matrix registers may be used (kernels/gemm.h),
- * for which operands aren't alike. */
+ * Before:  %p = dot_general %x, %y : [batch, m, n]   transpose %p, [.., n, m]
+ * After:   %p = dot_general %y, %x : [batch, n, m]   and no transpose, or one that moves whole rows
+ * Gradients of products and attentions are lowered so. Sums go along the contracted dimensions in
+ * the same order either way, so no value changes; but not where matrix registers may be used
+ * (kernels/gemm.h), for which operands aren't alike. */
+#include <string.h>
+
 #include "passes/rewrite.h"
 
-/* `mark` of a product: how many uses it has, up to MANY. */
-enum { MANY = 2 };
-
-static void look_at(tn_region *r)
+/* `mark` of a dot_general: how often it is used. */
+static void count_uses(tn_region *r)
 {
     for (tn_op *op = r->first; op; op = op->next) {
         if (op->kind == TN_OP_dot_general) op->mark = 0;
         for (uint32_t i = 0; i < op->n_operands; i++) {
-            tn_op *dot = tn_value_resolve(op->operands[i])->op;
-            if (dot && dot->kind == TN_OP_dot_general && dot->mark < MANY) dot->mark++;
+            tn_op *used = tn_value_resolve(op->operands[i])->op;
+            if (used && used->kind == TN_OP_dot_general) used->mark++;
         }
-        for (uint32_t i = 0; i < op->n_regions; i++) look_at(&op->regions[i]);
+        for (uint32_t i = 0; i < op->n_regions; i++) count_uses(&op->regions[i]);
     }
+}
+
+static void swap_ints(tn_module *m, tn_op *op, tn_attr_name x, tn_attr_name y)
+{
+    uint32_t n, k;
+    const int64_t *of_x = tn_op_ints(op, x, &n), *of_y = tn_op_ints(op, y, &k);
+    int64_t *copy = tn_dup(m->arena, of_x, n * sizeof *of_x);
+    tn_rewrite_ints(m, op, x, of_y, k);
+    tn_rewrite_ints(m, op, y, copy, n);
+}
+
+/* The evaluator takes contracted dimensions in the order of their places in lhs. */
+static bool has_one_order(const tn_op *dot)
+{
+    uint32_t n;
+    const int64_t *x = tn_op_ints(dot, TN_ATTR_lhs_contracting_dimensions, &n);
+    const int64_t *y = tn_op_ints(dot, TN_ATTR_rhs_contracting_dimensions, &n);
+    for (uint32_t i = 1; i < n; i++)
+        if ((x[i] > x[i - 1]) != (y[i] > y[i - 1]) || (i > 1 && (x[i] > x[i - 1]) != (x[1] > x[0])))
+            return false;
+    return true;
 }
 
 static bool may_exchange(const tn_op *dot)
 {
     const tn_type *x = tn_operand_type(dot, 0), *y = tn_operand_type(dot, 1);
     const tn_type *z = tn_result_type(dot, 0);
+    if (!tn_type_is_static(x) || !tn_type_is_static(y) || !tn_type_is_static(z)) return false;
     if (x->quantization || y->quantization || z->quantization) return false;
+    if (tn_op_attr(dot, TN_ATTR_accumulation_type) || !has_one_order(dot)) return false;
     return tn_is_float(x->element) && (x->element != TN_BF16 || y->element != TN_BF16);
 }
 
-/* Does the permutation put the free dimensions of rhs before those of lhs, and nothing else? */
-static bool exchanges(const tn_op *dot, const int64_t *p, uint32_t n)
+static tn_status *exchange(tn_module *m, tn_op *op, bool *changed)
 {
-    uint32_t batch, contracted;
-    tn_op_ints(dot, TN_ATTR_lhs_batching_dimensions, &batch);
-    tn_op_ints(dot, TN_ATTR_lhs_contracting_dimensions, &contracted);
-    uint32_t lhs = tn_operand_type(dot, 0)->rank - batch - contracted;
-    uint32_t rhs = tn_operand_type(dot, 1)->rank - batch - contracted;
-    if (!lhs || !rhs || batch + lhs + rhs != n) return false;
-    for (uint32_t i = 0; i < batch; i++)
-        if (p[i] != i) return false;
-    for (uint32_t i = 0; i < rhs; i++)
-        if (p[batch + i] != batch + lhs + i) return false;
-    for (uint32_t i = 0; i < lhs; i++)
-        if (p[batch + rhs + i] != batch + i) return false;
-    return true;
-}
-
-static void copy_ints(tn_module *m, tn_op *to, tn_attr_name name, const tn_op *from,
-                      tn_attr_name from_name)
-{
-    uint32_t n;
-    const int64_t *v = tn_op_ints(from, from_name, &n);
-    tn_rewrite_ints(m, to, name, tn_dup(m->arena, v, n * sizeof *v), n);
-}
-
-static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
-{
-    if (op->kind != TN_OP_transpose) return NULL;
-    tn_op *dot = op->operands[0]->op;
-    if (!dot || dot->kind != TN_OP_dot_general || dot->mark != 1 || dot->region != op->region ||
-        !may_exchange(dot))
-        return NULL;
-    uint32_t n;
+    tn_op *dot = op->kind == TN_OP_transpose ? op->operands[0]->op : NULL;
+    if (!dot || dot->kind != TN_OP_dot_general || dot->mark != 1 || !may_exchange(dot)) return NULL;
+    uint32_t n, batch, contract;
     const int64_t *p = tn_op_ints(op, TN_ATTR_permutation, &n);
-    if (!exchanges(dot, p, n)) return NULL;
-    tn_value *operands[2] = {tn_value_resolve(dot->operands[1]),
-                             tn_value_resolve(dot->operands[0])};
-    tn_op *other = tn_rewrite_op(m, op, TN_OP_dot_general, tn_result_type(op, 0), 2, operands);
-    for (uint32_t i = 0; i < dot->n_attrs; i++) other->attrs[i] = dot->attrs[i];
-    copy_ints(m, other, TN_ATTR_lhs_batching_dimensions, dot, TN_ATTR_rhs_batching_dimensions);
-    copy_ints(m, other, TN_ATTR_rhs_batching_dimensions, dot, TN_ATTR_lhs_batching_dimensions);
-    copy_ints(m, other, TN_ATTR_lhs_contracting_dimensions, dot,
-              TN_ATTR_rhs_contracting_dimensions);
-    copy_ints(m, other, TN_ATTR_rhs_contracting_dimensions, dot,
-              TN_ATTR_lhs_contracting_dimensions);
-    other->mark = MANY;
-    tn_rewrite_by(op, &other->results[0]);
+    tn_op_ints(dot, TN_ATTR_lhs_batching_dimensions, &batch);
+    tn_op_ints(dot, TN_ATTR_lhs_contracting_dimensions, &contract);
+    const tn_type *t = dot->results[0].type;
+    uint32_t left = dot->operands[0]->type->rank - batch - contract, right = n - batch - left;
+    uint32_t last = n;
+    while (last > 0 && t->dims[p[last - 1]] == 1) last--;
+    if (!last || p[last - 1] < batch || p[last - 1] >= batch + left) return NULL;
+
+    int64_t *dims = TN_NEW_ARRAY(m->arena, int64_t, n), *after = TN_NEW_ARRAY(m->arena, int64_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t d = (uint32_t)p[i];
+        after[i] = d < batch ? d : d < batch + left ? d + right : d - left;
+        dims[after[i]] = t->dims[d];
+    }
+    tn_value *lhs = dot->operands[0];
+    dot->operands[0] = dot->operands[1];
+    dot->operands[1] = lhs;
+    swap_ints(m, dot, TN_ATTR_lhs_batching_dimensions, TN_ATTR_rhs_batching_dimensions);
+    swap_ints(m, dot, TN_ATTR_lhs_contracting_dimensions, TN_ATTR_rhs_contracting_dimensions);
+    dot->results[0].type = tn_type_tensor(m->arena, t->element, n, dims);
     *changed = true;
+    bool in_order = true;
+    for (uint32_t i = 0; i < n; i++) in_order = in_order && after[i] == i;
+    if (in_order) tn_rewrite_by(op, &dot->results[0]);
+    else tn_rewrite_ints(m, op, TN_ATTR_permutation, after, n);
     return NULL;
 }
 
 tn_status *tn_pass_exchange(tn_module *m, bool *changed)
 {
-    for (tn_function *f = m->functions; f; f = f->next) look_at(&f->body);
-    return tn_rewrite(m, rewrite, changed);
+    for (tn_function *f = m->functions; f; f = f->next) count_uses(&f->body);
+    return tn_rewrite(m, exchange, changed);
 }

@@ -6,9 +6,10 @@
  * Also:    slices, pads, broadcasts, converts, transposes and reversals that change nothing;
  * transposes of transposes and broadcasts of broadcasts; a select whose predicate is known; dynamic
  * slices whose place is known; real and imag of complex; arithmetic with neutral integers, x * 1
- * and x - 0; branches whose choice is known; values that a loop carries and never changes. Not: x +
- * 0 for floats, since -0 + 0 is 0. Source:  StableHLO spec, each op's section; IEEE 754 for the
- * float rules. */
+ * and x - 0; division by powers of two; branches whose choice is known; values that a loop carries
+ * and never changes. Not: x + 0 for floats, since -0 + 0 is 0.
+ * Source:  StableHLO spec, each op's section; IEEE 754 for the float rules. */
+#include <math.h>
 #include <string.h>
 
 #include "passes/rewrite.h"
@@ -314,6 +315,28 @@ static bool simplify_absorbed(tn_op *op, bool *changed)
     return false;
 }
 
+/* x / 2^n is x * 2^-n, rounded from the same number, where both powers are normal numbers. */
+static bool simplify_division(tn_module *m, tn_op *op, bool *changed)
+{
+    tn_value *by_what = op->operands[1];
+    tn_element_type e = op->results[0].type->element;
+    double x;
+    int exponent, most = e == TN_F32 ? 126 : 1022;
+    if (op->kind != TN_OP_divide || (e != TN_F32 && e != TN_F64)) return false;
+    if (!constant_float(by_what, &x) || fabs(frexp(x, &exponent)) != 0.5) return false;
+    if (exponent - 1 > most || exponent - 1 < -most) return false;
+    double inverse = 1 / x;
+    float narrow = (float)inverse;
+    size_t size = tn_element_type_bytes(e);
+    void *data = tn_alloc(m->arena, 64);
+    memcpy(data, e == TN_F32 ? (void *)&narrow : (void *)&inverse, size);
+    tn_literal l = {.type = by_what->type, .data = data, .size = size, .splat = true};
+    op->operands[1] = tn_rewrite_constant(m, op, l);
+    op->kind = TN_OP_multiply;
+    *changed = true;
+    return true;
+}
+
 /* not(not(x)) and -(-x). */
 static bool simplify_twice(tn_op *op, bool *changed)
 {
@@ -426,6 +449,7 @@ static tn_status *simplify_op(tn_module *m, tn_op *op, bool *changed)
     case TN_OP_subtract:
     case TN_OP_xor:
         if (simplify_neutral(op, changed) || simplify_same(m, op, changed)) break;
+        if (simplify_division(m, op, changed)) break;
         simplify_absorbed(op, changed);
         break;
     case TN_OP_negate:

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "passes/build_test.h"
+#include "passes/rewrite.h"
 
 static tn_value *transpose(builder *b, tn_value *x, int64_t first, int64_t second, int64_t third,
                            const char *type)
@@ -91,6 +94,21 @@ PASS_TEST(a_transposed_product_is_one_of_exchanged_operands)
     assert_int_equal(returned(b, 2)->op->kind, TN_OP_transpose);
 }
 
+PASS_TEST(a_product_is_exchanged_where_less_is_left_to_transpose)
+{
+    begin_function(b, "main", PARAMS("2x3x4xf32", "2x5x3xf32"));
+    tn_value *x = &b->region->args[0], *y = &b->region->args[1];
+    tn_value *columns = transpose(b, product(b, x, y, "2x4x5xf32"), 2, 0, 1, "5x2x4xf32");
+    tn_value *rows = transpose(b, product(b, x, y, "2x4x5xf32"), 1, 0, 2, "4x2x5xf32");
+    RETURN(b, columns, rows);
+    assert_true(apply(b, tn_pass_exchange));
+    uint32_t n;
+    assert_ptr_equal(returned(b, 0)->op->operands[0]->op->operands[0], y);
+    const int64_t *p = tn_op_ints(returned(b, 0)->op, TN_ATTR_permutation, &n);
+    assert_memory_equal(p, ((int64_t[]){1, 0, 2}), 3 * sizeof *p);
+    assert_ptr_equal(returned(b, 1)->op->operands[0]->op->operands[0], x);
+}
+
 PASS_TEST(broadcasts_are_joined_and_become_reshapes)
 {
     begin_function(b, "main", PARAMS("3xf32"));
@@ -170,6 +188,29 @@ PASS_TEST(neutral_floats_are_dropped)
            binary(b, TN_OP_divide, x, f32(b, "4xf32", 1.0f)));
     assert_true(apply(b, tn_pass_simplify));
     for (uint32_t i = 0; i < 4; i++) assert_ptr_equal(returned(b, i), x);
+}
+
+PASS_TEST(division_by_a_power_of_two_is_multiplication)
+{
+    static const struct {
+        float by, inverse; /* 0: it stays a division */
+    } cases[] = {{8, 0.125f},   {-0.5f, -2}, {0x1p126f, 0x1p-126f}, {0x1p-126f, 0x1p126f},
+                 {0x1p127f, 0}, {3, 0},      {0x1p-127f, 0},        {INFINITY, 0},
+                 {0x1.8p1f, 0}, {NAN, 0}};
+    enum { N = sizeof cases / sizeof *cases };
+    begin_function(b, "main", PARAMS("4xf32"));
+    tn_value *x = &b->region->args[0], *all[N];
+    for (uint32_t i = 0; i < N; i++)
+        all[i] = binary(b, TN_OP_divide, x, f32(b, "4xf32", cases[i].by));
+    end_region(b, N, all);
+    assert_true(apply(b, tn_pass_simplify));
+    for (uint32_t i = 0; i < N; i++) {
+        const tn_op *op = returned(b, i)->op;
+        assert_int_equal(op->kind, cases[i].inverse ? TN_OP_multiply : TN_OP_divide);
+        const float *c = tn_constant_of(op->operands[1])->data;
+        float expected = cases[i].inverse ? cases[i].inverse : cases[i].by;
+        assert_memory_equal(c, &expected, sizeof expected);
+    }
 }
 
 static tn_value *dynamic_slice(builder *b, tn_value *x, tn_value *start, int64_t size,
@@ -281,12 +322,14 @@ int main(void)
         cmocka_unit_test(reshapes_of_reshapes_are_one),
         cmocka_unit_test(transposes_are_joined_and_become_reshapes),
         cmocka_unit_test(a_transposed_product_is_one_of_exchanged_operands),
+        cmocka_unit_test(a_product_is_exchanged_where_less_is_left_to_transpose),
         cmocka_unit_test(broadcasts_are_joined_and_become_reshapes),
         cmocka_unit_test(neutral_integers_are_dropped),
         cmocka_unit_test(a_neutral_operand_on_the_wrong_side_stays),
         cmocka_unit_test(integers_that_cancel_are_zero),
         cmocka_unit_test(floats_keep_their_zeros_and_nans),
         cmocka_unit_test(neutral_floats_are_dropped),
+        cmocka_unit_test(division_by_a_power_of_two_is_multiplication),
         cmocka_unit_test(slices_at_a_known_place_are_clamped_and_static),
         cmocka_unit_test(branches_whose_choice_is_known_are_opened),
         cmocka_unit_test(what_a_loop_never_changes_is_taken_from_outside),
