@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/conv_arrange.h"
+#include "kernels/conv_expand.h"
 #include "kernels/conv_lanes.h"
 #include "kernels/conv_lines.h"
 #include "kernels/conv_paths.h"
@@ -95,6 +96,7 @@ size_t tn_conv_workspace(const tn_conv *c, const tn_thread_pool *pool)
     if (is_empty(c)) return 0;
     size_t threads = (size_t)tn_thread_pool_size(pool), copy;
     if (tn_conv_is_lanes(c)) return part_bytes(c, true) * threads;
+    if (tn_conv_is_expanded(c)) return tn_conv_expand_workspace(c, (int)threads);
     tn_conv arranged;
     size_t parts = groups_are_parallel(c) ? threads : 1, lines = 0, other;
     if (tn_conv_is_lines(c))
@@ -218,6 +220,10 @@ void tn_conv_run(const tn_conv *c, const void *in, const void *kernel, void *out
     job j = {.c = c, .in = in, .kernel = kernel, .out = out};
     if (workspace && tn_conv_is_lanes(c)) {
         run_lanes(&j, pool, workspace);
+        return;
+    }
+    if (workspace && tn_conv_is_expanded(c)) {
+        tn_conv_expand_run(c, in, kernel, out, pool, workspace);
         return;
     }
     tn_conv arranged;

@@ -302,6 +302,10 @@ static void depthwise_and_grouped(void **state)
             check_problem(c, RANDOM);
             c.in_features = 3, c.out_features = 2;
             check_problem(c, RANDOM);
+            c.out_features = 1 + random_below(6), c.batch = 1 + random_below(4);
+            c.axes[0].reversed = random_below(2), c.axes[1].kernel_dilation = 1 + random_below(2);
+            c.axes[1].out_size = output_size(&c.axes[1], 1);
+            check_problem(c, random_below(2) ? LAST : FIRST);
         }
 }
 
