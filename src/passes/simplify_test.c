@@ -94,6 +94,21 @@ PASS_TEST(a_transposed_product_is_one_of_exchanged_operands)
     assert_int_equal(returned(b, 2)->op->kind, TN_OP_transpose);
 }
 
+/* Of few rows sums may follow from how the other operand lies. */
+PASS_TEST(a_product_reads_a_transposed_operand_where_it_is)
+{
+    begin_function(b, "main", PARAMS("2x40x9xf32", "2x40x5xf32", "2x40x7xf32"));
+    tn_value *p = b->region->args;
+    tn_value *y = transpose(b, &p[1], 0, 2, 1, "2x5x40xf32");
+    RETURN(b, product(b, &p[0], y, "2x9x5xf32"), product(b, &p[2], y, "2x7x5xf32"));
+    assert_true(apply(b, tn_pass_transposed));
+    const tn_op *op = returned(b, 0)->op;
+    assert_ptr_equal(op->operands[1], &p[1]);
+    uint32_t n;
+    assert_int_equal(tn_op_ints(op, TN_ATTR_rhs_contracting_dimensions, &n)[0], 1);
+    assert_ptr_equal(returned(b, 1)->op->operands[1], y);
+}
+
 PASS_TEST(a_product_is_exchanged_where_less_is_left_to_transpose)
 {
     begin_function(b, "main", PARAMS("2x3x4xf32", "2x5x3xf32"));
@@ -323,6 +338,7 @@ int main(void)
         cmocka_unit_test(transposes_are_joined_and_become_reshapes),
         cmocka_unit_test(a_transposed_product_is_one_of_exchanged_operands),
         cmocka_unit_test(a_product_is_exchanged_where_less_is_left_to_transpose),
+        cmocka_unit_test(a_product_reads_a_transposed_operand_where_it_is),
         cmocka_unit_test(broadcasts_are_joined_and_become_reshapes),
         cmocka_unit_test(neutral_integers_are_dropped),
         cmocka_unit_test(a_neutral_operand_on_the_wrong_side_stays),

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transposed - products read transposed operands where they are.
+ *
+ * Before:  %0 = transpose %w   %1 = dot_general %x, %0, contracting_dims = [1] x [0]
+ * After:   %1 = dot_general %x, %w, contracting_dims = [1] x [1]
+ * x @ w.T is lowered so. Sums go along the contracted dimension in the same order either way;
+ * operands stay as they are where the order of sums may follow from how they lie
+ * (kernels/gemm.h). */
+#include "passes/rewrite.h"
+
+enum {
+    FEW_ROWS = 8, /* of products of so few, with K_AT_LEAST, sums are by lanes where memory is so */
+    K_AT_LEAST = 32
+};
+
+static bool has(const int64_t *v, uint32_t n, int64_t x)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i] == x) return true;
+    return false;
+}
+
+typedef struct {
+    const int64_t *batch, *contracted;
+    uint32_t n_batch, n_contracted;
+} numbers;
+
+static const tn_attr_name batching[] = {TN_ATTR_lhs_batching_dimensions,
+                                        TN_ATTR_rhs_batching_dimensions},
+                          contracting[] = {TN_ATTR_lhs_contracting_dimensions,
+                                           TN_ATTR_rhs_contracting_dimensions};
+
+static numbers numbers_of(const tn_op *dot, uint32_t operand)
+{
+    numbers d;
+    d.batch = tn_op_ints(dot, batching[operand], &d.n_batch);
+    d.contracted = tn_op_ints(dot, contracting[operand], &d.n_contracted);
+    return d;
+}
+
+static bool is_free(const numbers *d, int64_t dim)
+{
+    return !has(d->batch, d->n_batch, dim) && !has(d->contracted, d->n_contracted, dim);
+}
+
+/* Are there more rows than those that may be summed otherwise? */
+static bool has_many(const tn_op *dot, uint32_t operand)
+{
+    numbers d = numbers_of(dot, operand);
+    const tn_type *t = tn_operand_type(dot, operand);
+    bool any = false;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (!is_free(&d, i) || t->dims[i] == 1) continue;
+        if (t->dims[i] <= FEW_ROWS) return false;
+        any = true;
+    }
+    return any;
+}
+
+/* One free dimension and one that is contracted, and free ones keep their order. */
+static bool may_be_moved(const tn_op *dot, uint32_t operand, const int64_t *p)
+{
+    numbers d = numbers_of(dot, operand);
+    const tn_type *t = tn_operand_type(dot, operand);
+    uint32_t n = 0;
+    int64_t last = -1;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (!is_free(&d, i)) continue;
+        if (p[i] < last) return false;
+        last = p[i];
+        n += t->dims[i] != 1;
+    }
+    if (n > 1 || d.n_contracted != 1) return false;
+    return t->dims[d.contracted[0]] < K_AT_LEAST || has_many(dot, 1 - operand);
+}
+
+static void move(tn_module *m, tn_op *dot, tn_attr_name name, const int64_t *p)
+{
+    uint32_t n;
+    const int64_t *v = tn_op_ints(dot, name, &n);
+    int64_t *moved = TN_NEW_ARRAY(m->arena, int64_t, n);
+    for (uint32_t i = 0; i < n; i++) moved[i] = p[v[i]];
+    tn_rewrite_ints(m, dot, name, moved, n);
+}
+
+static void take_operands(tn_module *m, tn_op *dot, bool *changed)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const tn_op *t = dot->operands[i]->op;
+        if (!t || t->kind != TN_OP_transpose || !tn_type_is_static(dot->operands[i]->type) ||
+            !tn_type_is_static(tn_operand_type(dot, 1 - i)) ||
+            dot->operands[i]->type->quantization)
+            continue;
+        uint32_t n;
+        const int64_t *p = tn_op_ints(t, TN_ATTR_permutation, &n);
+        if (!may_be_moved(dot, i, p)) continue;
+        move(m, dot, batching[i], p);
+        move(m, dot, contracting[i], p);
+        dot->operands[i] = tn_value_resolve(t->operands[0]);
+        *changed = true;
+    }
+}
+
+static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
+{
+    if (op->kind == TN_OP_dot_general) take_operands(m, op, changed);
+    return NULL;
+}
+
+tn_status *tn_pass_transposed(tn_module *m, bool *changed)
+{
+    return tn_rewrite(m, rewrite, changed);
+}
