@@ -88,8 +88,7 @@ static void take_operands(tn_module *m, tn_op *dot, bool *changed)
     for (uint32_t i = 0; i < 2; i++) {
         const tn_op *t = dot->operands[i]->op;
         if (!t || t->kind != TN_OP_transpose || !tn_type_is_static(dot->operands[i]->type) ||
-            !tn_type_is_static(tn_operand_type(dot, 1 - i)) ||
-            dot->operands[i]->type->quantization)
+            !tn_type_is_static(tn_operand_type(dot, 1 - i)) || dot->operands[i]->type->quantization)
             continue;
         uint32_t n;
         const int64_t *p = tn_op_ints(t, TN_ATTR_permutation, &n);
