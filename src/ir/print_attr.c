@@ -54,9 +54,11 @@ void tn_print_literal(tn_text *t, const tn_literal *v)
     tn_text_type(t, &type);
 }
 
-void tn_print_dense_ints(tn_text *t, const tn_attr *v, bool two_dimensional, const char *element)
+void tn_print_dense_ints(tn_text *t, const tn_attr *v, uint32_t least, const char *element)
 {
-    uint32_t rows = v->ints.rows, n = v->ints.n, columns = rows ? n / rows : 0;
+    uint32_t rows = v->ints.rows, n = v->ints.n, columns = rows && n ? n / rows : least;
+    bool two_dimensional = least != TN_PRINT_LIST;
+    if (!n) rows = 0;
     tn_text_put(t, "dense<");
     if (n && !two_dimensional) {
         tn_text_numbers(t, v->ints.data, n);

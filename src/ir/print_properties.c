@@ -200,7 +200,7 @@ static void print_alias(tn_text *t, const tn_attr *v)
 
 static void print_layout(tn_text *t, const tn_attr *v)
 {
-    if (v->kind == TN_ATTR_KIND_INTS) tn_print_dense_ints(t, v, false, "index");
+    if (v->kind == TN_ATTR_KIND_INTS) tn_print_dense_ints(t, v, TN_PRINT_LIST, "index");
     else tn_print_attr(t, v);
 }
 
@@ -289,7 +289,9 @@ static void print_property(tn_text *t, tn_attr_name attr, const tn_attr *v)
     case FORM_I32: tn_text_put(t, "%" PRId64 " : i32", v->integer); return;
     case FORM_SYMBOL: print_symbol(t, v); return;
     case FORM_SYMBOLS: print_items(t, v, print_symbol); return;
-    case FORM_DENSE2: tn_print_dense_ints(t, v, true, "i64"); return;
+    case FORM_DENSE2:
+        tn_print_dense_ints(t, v, attr == TN_ATTR_replica_groups ? 0 : 2, "i64");
+        return;
     case FORM_LAYOUTS: print_items(t, v, print_layout); return;
     case FORM_PRECISION: print_items(t, v, print_precision); return;
     case FORM_ACCURACY: print_accuracy(t, v); return;

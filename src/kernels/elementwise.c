@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/elementwise.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "type/float_bits.h"
 
 static const tn_elementwise_build *build_of(tn_isa isa)
 {
@@ -138,6 +141,14 @@ bool tn_kernel_reduce_precision(tn_isa isa, int exponent_bits, int mantissa_bits
     bool whole = is_narrow_float(e) && exponent_bits >= exponent_of(e);
     out->bits[0] = whole ? 8 : exponent_bits;
     out->bits[1] = mantissa_bits;
+    out->bits[2] = out->bits[3] = 0;
+    int mantissa = tn_element_type_bits(e) - 1 - exponent_of(e);
+    if (!is_narrow_float(e) || exponent_of(e) == 8 || mantissa_bits >= mantissa) return true;
+    /* The smallest normal number, and what leaves `mantissa_bits` of one below it when added. */
+    float least = (float)tn_float_from_bits(e, (uint64_t)1 << mantissa);
+    float magic = ldexpf(least, 23 - mantissa_bits) * 1.5f;
+    memcpy(&out->bits[2], &least, sizeof least);
+    memcpy(&out->bits[3], &magic, sizeof magic);
     return true;
 }
 

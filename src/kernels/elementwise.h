@@ -28,7 +28,7 @@ struct tn_kernel {
     uint8_t mid_step[TN_KERNEL_STAGES]; /* bytes of an element after each stage */
     tn_kernel_fn *stages[TN_KERNEL_STAGES];
     union {
-        int32_t bits[2]; /* reduce_precision: exponent, mantissa */
+        int32_t bits[4]; /* reduce_precision: exponent, mantissa; see elementwise.c for the rest */
         const void *data;
     };
 };

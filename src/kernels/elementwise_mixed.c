@@ -180,7 +180,8 @@ tn_kernel_fn *TN_ISA_NAME(tn_find_select)(bool scalar_pred, unsigned element_byt
 /* --- reduce_precision --- */
 
 /* Rounds the mantissa in place as if its dropped bits weren't there, then looks what the shorter
- * exponent makes of the result: too large is inf, too small (no subnormals here) is 0. */
+ * exponent makes of the result: too large is inf, too small (no subnormals here) is 0. Subnormals
+ * of a narrow type are normal here but have fewer bits: adding `magic` leaves the right ones. */
 #define REDUCE_PRECISION(s, T, U, mantissa, exponent)                                              \
     static void reduce_precision_##s(const tn_kernel *k, size_t n, const void *const *in,          \
                                      void *out)                                                    \
@@ -199,10 +200,14 @@ tn_kernel_fn *TN_ISA_NAME(tn_find_select)(bool scalar_pred, unsigned element_byt
         const U bias = (one << (exponent - 1)) - 1, new_bias = (one << (e - 1)) - 1;               \
         const U most = e == exponent ? inf : (bias + new_bias + 1) << mantissa;                    \
         const U least = e == exponent ? 0 : (bias - new_bias + 1) << mantissa;                     \
+        const U tiny = (uint32_t)k->bits[2];                                                       \
+        const T magic = (T)tn_from_bits_f32((uint32_t)k->bits[3]);                                 \
         TN_INDEPENDENT                                                                             \
         for (size_t i = 0; i < n; i++) {                                                           \
             U u = tn_to_bits_##s(from[i]), magnitude = u & ~sign;                                  \
             U r = (magnitude + half + (magnitude >> drop & odd)) & keep;                           \
+            U small = tn_to_bits_##s((tn_from_bits_##s(magnitude) + magic) - magic);               \
+            r = magnitude < tiny ? small : r;                                                      \
             r = r >= most ? inf : r;                                                               \
             r = r < least ? 0 : r;                                                                 \
             r = magnitude > inf ? nan | (magnitude & keep_nan) : r;                                \

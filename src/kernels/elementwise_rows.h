@@ -25,6 +25,7 @@
 #define R_same_integer T
 #define R_same_bits    T
 #define R_same_number  T
+#define R_same_signed  T
 #define R_same_real    T
 #define R_abs          REAL
 #define R_real_part    REAL
@@ -84,6 +85,7 @@ static tn_kernel_fn *FIND(tn_op_kind op)
 #undef R_same_integer
 #undef R_same_bits
 #undef R_same_number
+#undef R_same_signed
 #undef R_same_real
 #undef R_abs
 #undef R_real_part

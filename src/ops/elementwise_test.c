@@ -277,6 +277,25 @@ TEST(reduce_precision_rounds_and_flushes)
     EXPECT(uint16_t, kept, 1, 0x83FF, 0x0401, 0x3C01);
 }
 
+/* Every half: the dropped bits of what stands in memory are rounded, those of subnormals too. */
+TEST(reduce_precision_rounds_the_bits_of_halves)
+{
+    enum { N = 1 << 16 };
+    static _Alignas(64) uint16_t halves[N], got[N];
+    for (int i = 0; i < N; i++) halves[i] = (uint16_t)i;
+    tn_op *op = make_op(TN_OP_reduce_precision, "65536xf16", "65536xf16");
+    for (int m = 0; m < 10; m++) {
+        SET_INT(op, exponent_bits, 5 + m % 2 * 6);
+        SET_INT(op, mantissa_bits, m);
+        RUN(op, IN(halves), OUT(got));
+        for (int i = 0; i < N; i++) {
+            int drop = 10 - m, odd = i >> drop & 1, want = i + (1 << drop >> 1) - 1 + odd;
+            if ((i & 0x7FFF) > 0x7C00) continue; /* NaN */
+            assert_int_equal(got[i], want >> drop << drop);
+        }
+    }
+}
+
 TEST(complex_numbers)
 {
     _Alignas(64) float x[] = {1, 2, 3, -4}, y[] = {5, 6, 0, 1}, got[4];
@@ -505,6 +524,7 @@ int main(void)
         cmocka_unit_test(comparisons),
         cmocka_unit_test(select_by_element_and_by_scalar),
         cmocka_unit_test(reduce_precision_rounds_and_flushes),
+        cmocka_unit_test(reduce_precision_rounds_the_bits_of_halves),
         cmocka_unit_test(complex_numbers),
         cmocka_unit_test(complex_functions),
         cmocka_unit_test(quantized_tensors),

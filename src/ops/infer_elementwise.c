@@ -5,6 +5,7 @@
 /* Sets of element classes. */
 enum {
     BOOL = 1 << TN_CLASS_BOOL,
+    SIGNED = 1 << TN_CLASS_SINT,
     INTEGER = 1 << TN_CLASS_SINT | 1 << TN_CLASS_UINT,
     FLOAT = 1 << TN_CLASS_FLOAT,
     COMPLEX = 1 << TN_CLASS_COMPLEX
@@ -19,6 +20,7 @@ static const char *classes_text(unsigned classes)
     case FLOAT: return "floats";
     case FLOAT | COMPLEX: return "floats or complex numbers";
     case INTEGER | FLOAT: return "integers or floats";
+    case SIGNED | FLOAT | COMPLEX: return "signed integers, floats or complex numbers";
     case INTEGER | FLOAT | COMPLEX: return "integers, floats or complex numbers";
     default: return "booleans, integers, floats or complex numbers";
     }
@@ -126,6 +128,7 @@ SAME(same_integer, INTEGER)
 SAME(same_float, FLOAT)
 SAME(same_inexact, FLOAT | COMPLEX)
 SAME(same_number, INTEGER | FLOAT | COMPLEX)
+SAME(same_signed, SIGNED | FLOAT | COMPLEX)
 SAME(same_real, INTEGER | FLOAT) /* complex remainders: to be defined, says the specification */
 // clang-format on
 
@@ -139,7 +142,7 @@ static tn_status *infer_real(const tn_op *op, tn_arena *a, unsigned classes, con
 
 tn_status *tn_infer_abs(const tn_op *op, tn_arena *a, const tn_type **out)
 {
-    return infer_real(op, a, INTEGER | FLOAT | COMPLEX, out);
+    return infer_real(op, a, SIGNED | FLOAT | COMPLEX, out);
 }
 
 tn_status *tn_infer_real_part(const tn_op *op, tn_arena *a, const tn_type **out)

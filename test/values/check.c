@@ -92,9 +92,8 @@ static void observe(const tn_eval_observer *self, const tn_op *op, const tn_tens
     if (o->report) fprintf(o->report, "%s (at %s): %s\n", tn_op_text(op), tn_op_location(op), what);
 }
 
-static tn_status *interpret(void *ctx)
+static tn_status *interpret_with(oracle *o, const tn_eval_observer *observer)
 {
-    oracle *o = ctx;
     TN_TRY(values_read(o->source, o->arena, &o->module));
     const tn_function *f = o->module->main;
     o->types = f->type->parts;
@@ -109,11 +108,35 @@ static tn_status *interpret(void *ctx)
         o->results.data[i] = block(tn_type_bytes(o->types[o->n_args + i]));
         out[i] = (tn_tensor){o->results.data[i], o->types[o->n_args + i]};
     }
-    op_checker checker = {{observe}, o};
-    tn_eval_context context = {.observer = &checker.as_observer};
+    tn_eval_context context = {.observer = observer};
     tn_status *s = tn_interpret_function(f, &context, in, out);
     release(&args);
     return s;
+}
+
+static tn_status *interpret(void *ctx)
+{
+    op_checker checker = {{observe}, ctx};
+    return interpret_with(ctx, &checker.as_observer);
+}
+
+typedef struct {
+    oracle oracle;
+    const tn_eval_observer *observer;
+} interpreting;
+
+static tn_status *interpret_alone(void *ctx)
+{
+    interpreting *i = ctx;
+    return interpret_with(&i->oracle, i->observer);
+}
+
+tn_status *values_interpret(const values_source *s, tn_arena *a, const tn_eval_observer *observer)
+{
+    interpreting i = {{.source = s, .arena = a}, observer};
+    tn_status *status = tn_arena_run(a, interpret_alone, &i);
+    release(&i.oracle.results);
+    return status;
 }
 
 /* --- the ways to run it --- */

@@ -37,6 +37,10 @@ char *values_shrink(const values_source *s, values_verdict verdict, size_t *size
 /* values_check in a child process; crashes and hangs are VALUES_FAILED. */
 values_verdict values_check_apart(const values_source *s, FILE *report);
 
+/* Interprets it, telling `observer` of each op; its module lives in `a`. */
+tn_status *values_interpret(const values_source *s, tn_arena *a,
+                            const tn_eval_observer *observer) TN_MUST_USE;
+
 /* The first difference between two tensors of a type: its element, or -1. */
 int64_t values_compare(const tn_type *t, const void *x, const void *y);
 

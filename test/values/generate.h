@@ -51,6 +51,8 @@ static inline bool one_in(values_gen *g, uint32_t n)
 {
     return below(g, n) == 0;
 }
+/* Set: no subnormals of f32, f64 and bf16, which XLA flushes. */
+extern bool values_no_subnormals;
 /* n elements of a type: mostly small numbers, now and then zeros of both signs, subnormals, limits,
  * infinities and NaNs. */
 void values_fill(uint64_t *state, tn_element_type e, int64_t n, void *out);

@@ -49,7 +49,9 @@ static void format_of(tn_element_type e, unsigned *exponent, unsigned *mantissa)
     }
 }
 
-static uint64_t random_float(uint64_t *state, tn_element_type e)
+bool values_no_subnormals;
+
+static uint64_t some_float(uint64_t *state, tn_element_type e)
 {
     unsigned exponent, mantissa, bits = tn_element_type_bits(e);
     format_of(e, &exponent, &mantissa);
@@ -75,6 +77,16 @@ static uint64_t random_float(uint64_t *state, tn_element_type e)
     case 58: return sign | (bias + r % bias) << mantissa | fraction;
     default: return sign | (r % (2 * bias)) << mantissa | fraction;
     }
+}
+
+static uint64_t random_float(uint64_t *state, tn_element_type e)
+{
+    unsigned exponent, mantissa;
+    uint64_t v = some_float(state, e);
+    format_of(e, &exponent, &mantissa);
+    if (values_no_subnormals && exponent > 5 && !(v >> mantissa & mask_of(exponent)))
+        v &= ~mask_of(mantissa);
+    return v;
 }
 
 void values_fill(uint64_t *state, tn_element_type e, int64_t n, void *out)
