@@ -5,7 +5,6 @@
 
 #include "ops/dot.h"
 #include "ops/elementwise.h"
-#include "ops/reduce_fold.h"
 
 enum {
     BLOCK_BYTES = 192 << 10,   /* what a block's rows should take of the cache */
@@ -15,8 +14,10 @@ enum {
     LEAST_ROWS = 16,           /* of a product */
     PACKED_BYTES = 2 << 20, /* a larger right operand wants twice as many rows as it has itself */
     MOST_PACKED = 32 << 20,
-    STEPS = 24,
-    VALUES = 64,
+    CHUNK_OF_ROW = 4096, /* elements of a share that go through together */
+    CHUNK_OF_COLUMNS = 8192,
+    STEPS = TN_ROWS_STEPS,
+    VALUES = TN_ROWS_VALUES,
     WINDOW = 12 /* clusters in a row that a group looks past */
 };
 #define LEAST_PRODUCTS 1e6 /* multiply-adds of a product that is worth it */
@@ -80,24 +81,32 @@ static tn_op_kind body_of(const tn_op *op)
     return args ? o->kind : TN_OP_INVALID;
 }
 
-/* A reduction of `rows` rows, each contiguous, of an operand of one type throughout. */
-static bool is_row_reduction(const tn_op *op, int64_t *rows, int64_t *length)
+static bool find_lines(const tn_op *op, tn_lines *out)
 {
-    if (!op || op->kind != TN_OP_reduce || op->n_operands != 2) return false;
-    const tn_type *t = tn_operand_type(op, 0), *to = tn_result_type(op, 0);
-    if (!tn_type_is_static(t) || t->element != to->element || t->quantization) return false;
-    if (t->element != tn_operand_type(op, 1)->element) return false;
-    uint32_t n;
-    const int64_t *dims = tn_op_ints(op, TN_ATTR_dimensions, &n);
-    *rows = *length = 1;
-    for (uint32_t d = 0; d < t->rank; d++) {
-        bool reduced = false;
-        for (uint32_t i = 0; i < n; i++) reduced |= dims[i] == d;
-        if (reduced != (d >= t->rank - n)) return false;
-        *(reduced ? length : rows) *= t->dims[d];
-    }
-    return *rows > 1 && *length > 0 && tn_row_fold(tn_cpu_isa(), body_of(op), t->element) &&
-           tn_reduction_has_whole_rows(*rows, *length);
+    return op && op->kind == TN_OP_reduce && op->n_operands == 2 &&
+           tn_lines_find(op, body_of(op), out);
+}
+
+/* What a group goes through: rows, or the elements of lines that are cut into shares. */
+typedef struct {
+    tn_lines lines; /* where it isn't whole rows */
+    int64_t rows;
+    bool whole;
+} space;
+
+static bool find_space(const tn_op *op, space *s)
+{
+    if (!find_lines(op, &s->lines)) return false;
+    s->whole = tn_lines_are_whole_rows(&s->lines);
+    s->rows = s->lines.outer * (s->whole ? 1 : s->lines.length * s->lines.inner);
+    return s->rows > 1;
+}
+
+static bool is_of_space(const tn_lines *l, const space *s)
+{
+    if (s->whole) return tn_lines_are_whole_rows(l) && l->outer == s->rows;
+    return l->outer == s->lines.outer && l->length == s->lines.length &&
+           l->inner == s->lines.inner && l->share == s->lines.share;
 }
 
 static bool is_along_rows(const tn_access_map *m, int64_t rows, int64_t per_row)
@@ -208,24 +217,29 @@ static bool reads(const finder *f, const tn_cluster *k, role what)
 
 /* --- what can be part of a group --- */
 
-/* Is `k` of `rows` rows, and does it read what members make by rows? */
-static bool reads_members_by_rows(const finder *f, const tn_cluster *k, int64_t rows)
+/* Is `k` of space `s`, and does it read what members make by rows? */
+static bool reads_members_by_rows(const finder *f, const tn_cluster *k, const space *s)
 {
     uint32_t at = (uint32_t)(k - f->list);
-    int64_t n, length;
     if (k->tile) {
-        if (k->tile->n % rows || k->tile->n_inputs + k->tile->n_outputs > TN_ROWS_PORTS)
-            return false;
-        for (uint32_t i = 0; i < k->tile->n_inputs; i++)
-            if (maker_role(f, k, i) == MEMBER && !reads_by_rows(k->tile, i, rows)) return false;
+        const tn_tile_program *t = k->tile;
+        if (s->whole ? t->n % s->rows != 0 : t->n != s->rows) return false;
+        if (t->n_inputs + t->n_outputs > TN_ROWS_PORTS) return false;
+        for (uint32_t i = 0; i < t->n_inputs; i++) {
+            if (maker_role(f, k, i) != MEMBER) continue;
+            /* What lines come to is known behind the last of them. */
+            if (!s->whole && !f->list[maker(f, k, i) - 1].tile) return false;
+            if (!reads_by_rows(t, i, s->rows)) return false;
+        }
         return true;
     }
     if (f->products[at]) {
         const tn_gemm *g = f->products[at];
-        if (product_rows(g) != rows || maker_role(f, k, 1) == MEMBER) return false;
+        if (!s->whole || product_rows(g) != s->rows || maker_role(f, k, 1) == MEMBER) return false;
         return maker_role(f, k, 0) != MEMBER || is_left_dense(g);
     }
-    return is_row_reduction(k->op, &n, &length) && n == rows && maker_role(f, k, 1) != MEMBER;
+    tn_lines l;
+    return find_lines(k->op, &l) && is_of_space(&l, s) && maker_role(f, k, 1) != MEMBER;
 }
 
 /* Does it read what a member makes, or the other way round? */
@@ -250,32 +264,31 @@ static bool can_move(const tn_cluster *k)
 }
 
 /* May cluster `at`, before all members, be one too? */
-static bool joins_before(finder *f, uint32_t at, uint32_t end, int64_t rows)
+static bool joins_before(finder *f, uint32_t at, uint32_t end, const space *s)
 {
-    bool fits = reads_members_by_rows(f, &f->list[at], rows) && meets_members(f, at, end);
+    bool fits = reads_members_by_rows(f, &f->list[at], s) && meets_members(f, at, end);
     f->roles[at] = MEMBER;
     for (uint32_t k = at + 1; k < end && fits; k++) {
         bool is_member = f->roles[k] == MEMBER;
         for (uint32_t i = 0; i < n_inputs(&f->list[k]) && fits; i++)
             if (maker(f, &f->list[k], i) == at + 1 && f->roles[k] == BEFORE) fits = false;
-        if (is_member) fits = fits && reads_members_by_rows(f, &f->list[k], rows);
+        if (is_member) fits = fits && reads_members_by_rows(f, &f->list[k], s);
     }
     if (!fits) f->roles[at] = BEFORE;
     return fits;
 }
 
-static bool joins_behind(finder *f, uint32_t at, int64_t rows)
+static bool joins_behind(finder *f, uint32_t at, const space *s)
 {
     const tn_cluster *k = &f->list[at];
-    bool fits =
-        !reads(f, k, AFTER) && reads_members_by_rows(f, k, rows) && meets_members(f, at, at);
+    bool fits = !reads(f, k, AFTER) && reads_members_by_rows(f, k, s) && meets_members(f, at, at);
     f->roles[at] = fits ? MEMBER : reads(f, k, MEMBER) || reads(f, k, AFTER) ? AFTER : BEFORE;
     return fits;
 }
 
 /* Gives clusters around `seed` their roles; those of [*first, *end) have one. Returns how many
  * steps the group has. */
-static uint32_t gather(finder *f, uint32_t seed, uint32_t done, int64_t rows, uint32_t *first,
+static uint32_t gather(finder *f, uint32_t seed, uint32_t done, const space *s, uint32_t *first,
                        uint32_t *end)
 {
     uint32_t n_steps = 1, low = seed, high = seed + 1;
@@ -287,7 +300,7 @@ static uint32_t gather(finder *f, uint32_t seed, uint32_t done, int64_t rows, ui
             f->roles[low] = BEFORE;
         } else if (!can_move(&f->list[low])) {
             break;
-        } else if (joins_before(f, low, *end, rows)) {
+        } else if (joins_before(f, low, *end, s)) {
             *first = low;
             n_steps++;
         }
@@ -298,7 +311,7 @@ static uint32_t gather(finder *f, uint32_t seed, uint32_t done, int64_t rows, ui
             f->roles[high] = reads(f, k, MEMBER) || reads(f, k, AFTER) ? AFTER : BEFORE;
         } else if (!can_move(k)) {
             break;
-        } else if (joins_behind(f, high, rows)) {
+        } else if (joins_behind(f, high, s)) {
             *end = high + 1;
             n_steps++;
         }
@@ -315,8 +328,9 @@ typedef struct {
     uint32_t n_values;
     tn_rows_step steps[STEPS];
     uint32_t n_steps;
-    bool is_made[VALUES], is_right[VALUES]; /* made here; the right operand of a product */
-    int64_t chunk, unit;                    /* as in tn_rows */
+    /* Made here; the right operand of a product; of lines that are cut. */
+    bool is_made[VALUES], is_right[VALUES], is_total[VALUES];
+    int64_t chunk, unit; /* as in tn_rows */
     size_t packed_bytes;
     bool failed;
 } group;
@@ -372,23 +386,14 @@ static void add_product(finder *f, group *g, const tn_op *op, const tn_gemm *gem
     g->steps[g->n_steps++] = (tn_rows_step){.product = p, .per_row = gemm->n, .refs = refs};
 }
 
-static void add_reduction(finder *f, group *g, const tn_op *op, int64_t rows, int64_t length)
+static void add_reduction(finder *f, group *g, const tn_op *op, const space *s)
 {
-    tn_element_type e = tn_operand_type(op, 0)->element, acc = e == TN_BF16 ? TN_F32 : e;
-    uint32_t *refs = refs_of(f, g, op, rows);
-    tn_isa isa = tn_cpu_isa();
-    tn_rows_step s = {.reduce = op,
-                      .per_row = length,
-                      .refs = refs,
-                      .fold = tn_row_fold(isa, body_of(op), e),
-                      .from_bytes = (uint32_t)tn_element_type_bytes(e),
-                      .acc_bytes = (uint32_t)tn_element_type_bytes(acc),
-                      .to_bytes = (uint32_t)tn_element_type_bytes(e)};
-    g->failed |= !tn_kernel_elementwise(isa, body_of(op), acc, &s.combine);
-    if (acc != e)
-        g->failed |=
-            !tn_kernel_convert(isa, e, acc, &s.load) || !tn_kernel_convert(isa, acc, e, &s.store);
-    g->steps[g->n_steps++] = s;
+    tn_lines *l = TN_NEW(f->c->arena, tn_lines);
+    find_lines(op, l);
+    uint32_t *refs = refs_of(f, g, op, s->whole ? s->rows : 1);
+    g->is_total[refs[2]] = !s->whole;
+    g->steps[g->n_steps++] =
+        (tn_rows_step){.lines = l, .reduce = op, .per_row = s->whole ? l->length : 1, .refs = refs};
 }
 
 /* Is what cluster k of the window makes read by any but members? */
@@ -452,9 +457,20 @@ static int64_t place_temps(finder *f, group *g)
     return bytes;
 }
 
-static const tn_rows *finish(finder *f, group *g, int64_t rows, uint32_t first, uint32_t end)
+/* Elements that go through together; steps of a block are a multiple of those of a chunk. */
+static int64_t chunk_of(const tn_lines *l)
+{
+    int64_t steps = 1;
+    if (l->inner == 1) return CHUNK_OF_ROW;
+    if (l->inner > TN_LINES_COLUMNS) return TN_LINES_COLUMNS;
+    while (2 * steps <= TN_LINES_BLOCK && 2 * steps * l->inner <= CHUNK_OF_COLUMNS) steps *= 2;
+    return steps * l->inner;
+}
+
+static const tn_rows *finish(finder *f, group *g, const space *s, uint32_t first, uint32_t end)
 {
     tn_arena *a = f->c->arena;
+    int64_t rows = s->rows;
     tn_rows *p = TN_NEW(a, tn_rows);
     uint32_t *inputs = TN_NEW_ARRAY(a, uint32_t, g->n_values), n_inputs = 0;
     uint32_t *outputs = TN_NEW_ARRAY(a, uint32_t, g->n_values), n_outputs = 0;
@@ -467,27 +483,28 @@ static const tn_rows *finish(finder *f, group *g, int64_t rows, uint32_t first, 
             if (bytes >= 256 * rows && !g->is_right[i]) row_bytes += bytes / rows;
             continue;
         }
-        v->is_temp = !is_read_outside(f, v->value, first, end);
+        v->is_temp = !g->is_total[i] && !is_read_outside(f, v->value, first, end);
         if (v->is_temp) continue;
         outputs[n_outputs++] = i;
         row_bytes += v->row_bytes;
     }
     p->temp_bytes = place_temps(f, g);
     for (uint32_t i = 0; i < g->n_steps; i++) {
-        const tn_rows_step *s = &g->steps[i];
-        p->row_ns += s->product ? tn_gemm_rows_ns(&s->product->gemm)
-                                : (s->tile ? s->tile->cost_ns : 0.06) * (double)s->per_row;
+        const tn_rows_step *x = &g->steps[i];
+        p->row_ns += x->product ? tn_gemm_rows_ns(&x->product->gemm)
+                                : (x->tile ? x->tile->cost_ns : 0.06) * (double)x->per_row;
     }
     p->n = rows;
     p->chunk = g->chunk;
     p->unit = g->unit;
     p->packed_bytes = g->packed_bytes;
-    p->block = block_rows(g, p->chunk, row_bytes + p->temp_bytes);
+    if (!s->whole) p->shares = tn_dup(a, &s->lines, sizeof s->lines);
+    p->block = s->whole ? block_rows(g, p->chunk, row_bytes + p->temp_bytes) : chunk_of(&s->lines);
     if (!p->block) return NULL;
     for (uint32_t i = 0; i < g->n_steps; i++) {
-        const tn_rows_step *s = &g->steps[i];
-        if (rows % p->chunk || (s->product && s->product->gemm.m % p->chunk)) return NULL;
-        size_t bytes = s->product ? tn_gemm_rows_workspace(&s->product->gemm, p->block) : 0;
+        const tn_rows_step *x = &g->steps[i];
+        if (rows % p->chunk || (x->product && x->product->gemm.m % p->chunk)) return NULL;
+        size_t bytes = x->product ? tn_gemm_rows_workspace(&x->product->gemm, p->block) : 0;
         if (bytes > p->workspace) p->workspace = bytes;
     }
     p->n_values = g->n_values;
@@ -501,21 +518,20 @@ static const tn_rows *finish(finder *f, group *g, int64_t rows, uint32_t first, 
     return p;
 }
 
-static const tn_rows *make_group(finder *f, uint32_t first, uint32_t end, int64_t rows)
+static const tn_rows *make_group(finder *f, uint32_t first, uint32_t end, const space *s)
 {
     group *g = TN_NEW(f->c->arena, group);
-    g->chunk = rows;
+    g->chunk = s->rows;
     g->unit = 1;
     for (uint32_t i = first; i < end && !g->failed; i++) {
         const tn_cluster *k = &f->list[i];
-        int64_t n, length;
         if (f->roles[i] != MEMBER) continue;
         if (g->n_steps == STEPS) return NULL;
-        if (k->tile) add_tile(f, g, k->tile, rows);
-        else if (f->products[i]) add_product(f, g, k->op, f->products[i], rows);
-        else if (is_row_reduction(k->op, &n, &length)) add_reduction(f, g, k->op, rows, length);
+        if (k->tile) add_tile(f, g, k->tile, s->rows);
+        else if (f->products[i]) add_product(f, g, k->op, f->products[i], s->rows);
+        else add_reduction(f, g, k->op, s);
     }
-    return g->failed ? NULL : finish(f, g, rows, first, end);
+    return g->failed ? NULL : finish(f, g, s, first, end);
 }
 
 /* The group around cluster `seed`, or NULL. */
@@ -523,12 +539,12 @@ static const tn_rows *group_around(finder *f, uint32_t seed, uint32_t done, uint
                                    uint32_t *end)
 {
     const tn_cluster *k = &f->list[seed];
-    int64_t rows, length;
+    space s;
     if (k->tile) return NULL;
-    if (f->products[seed]) rows = product_rows(f->products[seed]);
-    else if (!is_row_reduction(k->op, &rows, &length)) return NULL;
+    if (f->products[seed]) s = (space){.rows = product_rows(f->products[seed]), .whole = true};
+    else if (!find_space(k->op, &s)) return NULL;
     const tn_rows *p = NULL;
-    if (gather(f, seed, done, rows, first, end) > 1) p = make_group(f, *first, *end, rows);
+    if (gather(f, seed, done, &s, first, end) > 1) p = make_group(f, *first, *end, &s);
     if (!p) memset(f->roles + *first, UNDECIDED, *end - *first);
     return p;
 }
@@ -543,7 +559,7 @@ static void emit(const finder *f, role what, uint32_t first, uint32_t end, tn_cl
 void tn_rows_find(tn_cluster_context *c, const tn_region *r, const tn_cluster **list, uint32_t *n)
 {
     finder f = {.c = c, .list = *list, .n = *n};
-    int64_t rows, length;
+    space s;
     bool any = false;
     for (uint32_t i = 0; i < *n; i++) {
         const tn_op *op = f.list[i].tile ? NULL : f.list[i].op;
@@ -551,7 +567,7 @@ void tn_rows_find(tn_cluster_context *c, const tn_region *r, const tn_cluster **
         const tn_gemm *g = row_product(&f, op);
         if (g && !f.products) f.products = TN_NEW_ARRAY(c->arena, const tn_gemm *, *n);
         if (g) f.products[i] = g;
-        any = any || g || is_row_reduction(op, &rows, &length);
+        any = any || g || find_space(op, &s);
     }
     if (!any) return;
     if (!f.products) f.products = TN_NEW_ARRAY(c->arena, const tn_gemm *, *n);

@@ -8,14 +8,16 @@
  * block is begun: what one leaves for the next is still in the cache, and what only they read has
  * no memory but that of one block. Each computes as it does alone: same bits.
  *
+ * Where lines are columns, or cut into shares (see ops/lines.h), tile programs and the reductions
+ * of what they make go through a share together, by chunks.
+ *
  * Threads: immutable; any number of threads may run it. */
 #ifndef TN_CODEGEN_ROWS_H
 #define TN_CODEGEN_ROWS_H
 
 #include "codegen/cluster.h"
 #include "kernels/gemm_rows.h"
-#include "kernels/reduce_rows.h"
-#include "ops/ops.h"
+#include "ops/lines.h"
 
 typedef struct {
     const tn_value *value;
@@ -25,7 +27,10 @@ typedef struct {
     int64_t offset;    /* before which parts take so many bytes of a row */
 } tn_rows_value;
 
-#define TN_ROWS_PORTS 64 /* of one tile program of a group, at most */
+/* At most: ports of one tile program of a group, its values, its steps. */
+#define TN_ROWS_PORTS  64
+#define TN_ROWS_VALUES 64
+#define TN_ROWS_STEPS  24
 
 /* values[refs[2]] = values[refs[0]] times values[refs[1]], of which a block has no part. */
 typedef struct {
@@ -38,19 +43,19 @@ typedef struct {
 typedef struct {
     const tn_tile_program *tile;
     const tn_rows_product *product;
-    const tn_op *reduce;
+    const tn_lines *lines; /* of a reduction, */
+    const tn_op *reduce;   /* which is this one */
     int64_t per_row; /* elements of a row: of the tile's space or the result, of the reduction's
                         operand */
     const uint32_t *refs;
-    tn_row_fold_fn *fold;
-    tn_kernel load, combine, store; /* load, store: run is NULL where types are the same */
-    uint32_t from_bytes, acc_bytes, to_bytes;
 } tn_rows_step;
 
 typedef struct tn_rows {
-    int64_t n, block; /* rows; of a block, at most */
-    int64_t chunk;    /* rows that blocks don't reach beyond: of one product of a batch */
-    int64_t unit;     /* a block should be a multiple of this */
+    const tn_lines *shares; /* NULL: blocks of whole rows; else what all reductions have in common,
+                               elements stand for rows, and a block is a chunk of a share */
+    int64_t n, block;       /* rows; of a block, at most */
+    int64_t chunk;          /* rows that blocks don't reach beyond: of one product of a batch */
+    int64_t unit;           /* a block should be a multiple of this */
     size_t packed_bytes;
     size_t workspace; /* bytes that products of a block need */
     uint32_t n_values, n_steps, n_inputs, n_outputs;
@@ -67,5 +72,8 @@ void tn_rows_find(tn_cluster_context *c, const tn_region *r, const tn_cluster **
 /* memory: of the inputs, then of the outputs. */
 tn_status *tn_rows_run(const tn_rows *p, const tn_eval_context *ctx,
                        void *const *memory) TN_MUST_USE;
+/* The same, where lines are cut into shares; for the files of this folder. */
+tn_status *tn_rows_run_shares(const tn_rows *p, const tn_eval_context *ctx,
+                              void *const *memory) TN_MUST_USE;
 
 #endif

@@ -32,21 +32,22 @@ static size_t acc_size(const job *j)
 static void reduce(const tn_rows_step *s, const uintptr_t *at, int64_t first, int64_t n,
                    char *spread, char *acc)
 {
+    const tn_lines *l = s->lines;
     const char *from = (const char *)at[s->refs[0]];
-    size_t row = (size_t)s->per_row * s->from_bytes;
+    size_t row = (size_t)s->per_row * l->from_bytes;
     for (int64_t i = 0; i < n; i++)
-        s->fold(from + (size_t)(first + i) * row, s->per_row, acc + (size_t)i * s->acc_bytes);
+        l->folds.row(from + (size_t)(first + i) * row, s->per_row, acc + (size_t)i * l->acc_bytes);
     char init[16];
     const void *given = (const void *)at[s->refs[1]];
-    if (s->load.run) {
-        tn_kernel_run(&s->load, 1, &given, init);
+    if (l->load.run) {
+        tn_kernel_run(&l->load, 1, &given, init);
         given = init;
     }
-    tn_tile_fill_with(spread, given, s->acc_bytes, n);
-    char *to = (char *)at[s->refs[2]] + (size_t)first * s->to_bytes;
+    tn_tile_fill_with(spread, given, l->acc_bytes, n);
+    char *to = (char *)at[s->refs[2]] + (size_t)first * l->from_bytes;
     const void *both[] = {spread, acc}, *result = acc;
-    tn_kernel_run(&s->combine, (size_t)n, both, s->store.run ? acc : to);
-    if (s->store.run) tn_kernel_run(&s->store, (size_t)n, &result, to);
+    tn_kernel_run(&l->combine, (size_t)n, both, l->store.run ? acc : to);
+    if (l->store.run) tn_kernel_run(&l->store, (size_t)n, &result, to);
 }
 
 static void multiply(const tn_rows_step *s, const uintptr_t *at, int64_t first, int64_t n,
@@ -165,6 +166,7 @@ static void divide(job *j, const tn_thread_pool *pool)
 tn_status *tn_rows_run(const tn_rows *p, const tn_eval_context *ctx, void *const *memory)
 {
     job j = {.p = p, .memory = memory};
+    if (p->shares) return tn_rows_run_shares(p, ctx, memory);
     divide(&j, ctx->pool);
     if (p->packed_bytes) TN_TRY(pack_all(&j, ctx));
     size_t temp = (size_t)(p->temp_bytes * j.block) + 64 * (size_t)p->n_values;

@@ -131,6 +131,22 @@ static const char attention[] =
     "%r = stablehlo.transpose %o, dims = [0, 3, 1, 2] : (tensor<2x2xCxRxT>) -> tensor<2xRx2xCxT>\n"
     "return %r : tensor<2xRx2xCxT>\n}\n";
 
+/* Lines that are cut: columns, long rows, all of it; two reductions of what one program makes. */
+#define CUT(dims, to)                                                                              \
+    "func.func @main(%x: tensor<RxCxT>) -> (" to ", " to ", tensor<RxCxT>) {\n"                    \
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"                                          \
+    "%inf = stablehlo.constant dense<-1.0e4> : tensor<T>\n"                                        \
+    "%q = stablehlo.multiply %x, %x : tensor<RxCxT>\n"                                             \
+    "%d = stablehlo.subtract %q, %x : tensor<RxCxT>\n"                                             \
+    "%s = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = " dims        \
+    " : (tensor<RxCxT>, tensor<T>) -> " to "\n"                                                    \
+    "%m = stablehlo.reduce(%d init: %inf) applies stablehlo.maximum across dimensions = " dims     \
+    " : (tensor<RxCxT>, tensor<T>) -> " to "\n"                                                    \
+    "%e = stablehlo.tanh %d : tensor<RxCxT>\n"                                                     \
+    "return %s, %m, %e : " to ", " to ", tensor<RxCxT>\n}\n"
+static const char of_columns[] = CUT("[0]", "tensor<CxT>"), long_rows[] = CUT("[1]", "tensor<RxT>"),
+                  whole[] = CUT("[0, 1]", "tensor<T>");
+
 enum { ELEMENTS = 300000, VALUES = 3 };
 
 static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
@@ -213,6 +229,15 @@ static void rows_give_what_their_ops_give(void **unused)
         }
     for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) check(sliced, 1, 1, types[t]);
     assert_true(n_rows_steps >= 40);
+    static const int cut[][2] = {{300, 1000}, {1500, 200}, {100, 3000}, {37, 129}, {2, 150000}};
+    for (uint32_t i = 0; i < sizeof cut / sizeof *cut; i++)
+        for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) {
+            uint32_t before = n_rows_steps;
+            check(of_columns, cut[i][0], cut[i][1], types[t]);
+            check(long_rows, cut[i][0], cut[i][1], types[t]);
+            check(whole, cut[i][0], cut[i][1], types[t]);
+            assert_true(n_rows_steps >= before + 2);
+        }
 }
 
 static void products_give_what_they_give_alone(void **unused)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
+#if defined __AVX2__
+#include <immintrin.h>
+#endif
 
+#include "kernels/half.h"
 #include "kernels/isa.h"
 #include "kernels/math_real.h"
 #include "kernels/reduce_rows.h"
@@ -31,6 +35,28 @@ static inline double one_f64(double x)
 {
     return x;
 }
+/* By way of memory: 16 elements at a time wherever they come from. */
+static inline void widen_f16(const uint16_t *x, float *to)
+{
+#if defined __AVX512F__
+    _mm512_storeu_ps(to, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)x)));
+#elif defined __F16C__
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x)));
+    _mm256_storeu_ps(to + 8, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x + 1)));
+#else
+    for (int i = 0; i < 16; i++) to[i] = tn_f32_of_f16(x[i]);
+#endif
+}
+#define load_f16(p)                                                                                \
+    ({                                                                                             \
+        _Alignas(64) float wide_[16];                                                              \
+        widen_f16(p, wide_);                                                                       \
+        LOAD(vf32, wide_);                                                                         \
+    })
+static inline float one_f16(uint16_t x)
+{
+    return tn_f32_of_f16(x);
+}
 static inline float one_bf16(uint16_t x)
 {
     return tn_from_bits_f32((uint32_t)x << 16);
@@ -39,39 +65,68 @@ static inline float one_bf16(uint16_t x)
 #define PLUS(a, b)  ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
 
-/* T: of elements; A, VA: of accumulators. */
+/* T: of elements; A, VA: of accumulators. Lanes that have been filled join the total when the next
+ * block begins, or at the end. */
 #define FOLD(name, T, A, VA, load, one, OP)                                                        \
-    static void name(const void *row, int64_t n, void *out)                                        \
+    static void name##_append(const void *row, int64_t n, tn_row_state *s)                         \
     {                                                                                              \
         enum { WIDTH = (int)(sizeof(VA) / sizeof(A)), LANES = 4 * WIDTH };                         \
+        const T *p = row;                                                                          \
+        int64_t at = s->n / LANES, groups = at + n / LANES;                                        \
+        VA a0 = LOAD(VA, s->lanes), a1 = LOAD(VA, s->lanes + 64), a2 = LOAD(VA, s->lanes + 128),   \
+           a3 = LOAD(VA, s->lanes + 192);                                                          \
+        VA t0 = LOAD(VA, s->total), t1 = LOAD(VA, s->total + 64), t2 = LOAD(VA, s->total + 128),   \
+           t3 = LOAD(VA, s->total + 192);                                                          \
+        while (at < groups) {                                                                      \
+            int64_t end = at - at % BLOCK + BLOCK;                                                 \
+            if (end > groups) end = groups;                                                        \
+            if (at % BLOCK == 0) {                                                                 \
+                if (at) {                                                                          \
+                    bool first = at == BLOCK;                                                      \
+                    t0 = first ? a0 : OP(t0, a0);                                                  \
+                    t1 = first ? a1 : OP(t1, a1);                                                  \
+                    t2 = first ? a2 : OP(t2, a2);                                                  \
+                    t3 = first ? a3 : OP(t3, a3);                                                  \
+                }                                                                                  \
+                a0 = load(p);                                                                      \
+                a1 = load(p + WIDTH);                                                              \
+                a2 = load(p + 2 * WIDTH);                                                          \
+                a3 = load(p + 3 * WIDTH);                                                          \
+                at++;                                                                              \
+                p += LANES;                                                                        \
+            }                                                                                      \
+            for (; at < end; at++, p += LANES) {                                                   \
+                a0 = OP(a0, load(p));                                                              \
+                a1 = OP(a1, load(p + WIDTH));                                                      \
+                a2 = OP(a2, load(p + 2 * WIDTH));                                                  \
+                a3 = OP(a3, load(p + 3 * WIDTH));                                                  \
+            }                                                                                      \
+        }                                                                                          \
+        memcpy(s->lanes, &a0, 64);                                                                 \
+        memcpy(s->lanes + 64, &a1, 64);                                                            \
+        memcpy(s->lanes + 128, &a2, 64);                                                           \
+        memcpy(s->lanes + 192, &a3, 64);                                                           \
+        memcpy(s->total, &t0, 64);                                                                 \
+        memcpy(s->total + 64, &t1, 64);                                                            \
+        memcpy(s->total + 128, &t2, 64);                                                           \
+        memcpy(s->total + 192, &t3, 64);                                                           \
+        s->n += n;                                                                                 \
+    }                                                                                              \
+    static void name##_finish(const void *row, int64_t n, tn_row_state *s, void *out)              \
+    {                                                                                              \
+        enum { LANES = 256 / sizeof(A) };                                                          \
         const T *x = row;                                                                          \
         _Alignas(64) A lanes[LANES];                                                               \
-        int64_t valid = n < LANES ? n : LANES, groups = n / LANES, at = groups * LANES;            \
-        if (groups) {                                                                              \
-            VA t0 = {0}, t1 = {0}, t2 = {0}, t3 = {0};                                             \
-            for (int64_t g = 0; g < groups;) {                                                     \
-                int64_t end = g + BLOCK < groups ? g + BLOCK : groups;                             \
-                bool first = g == 0;                                                               \
-                const T *p = x + g * LANES;                                                        \
-                VA a0 = load(p), a1 = load(p + WIDTH), a2 = load(p + 2 * WIDTH),                   \
-                   a3 = load(p + 3 * WIDTH);                                                       \
-                for (g++, p += LANES; g < end; g++, p += LANES) {                                  \
-                    a0 = OP(a0, load(p));                                                          \
-                    a1 = OP(a1, load(p + WIDTH));                                                  \
-                    a2 = OP(a2, load(p + 2 * WIDTH));                                              \
-                    a3 = OP(a3, load(p + 3 * WIDTH));                                              \
-                }                                                                                  \
-                t0 = first ? a0 : OP(t0, a0);                                                      \
-                t1 = first ? a1 : OP(t1, a1);                                                      \
-                t2 = first ? a2 : OP(t2, a2);                                                      \
-                t3 = first ? a3 : OP(t3, a3);                                                      \
-            }                                                                                      \
-            memcpy(lanes, &t0, 64);                                                                \
-            memcpy(lanes + WIDTH, &t1, 64);                                                        \
-            memcpy(lanes + 2 * WIDTH, &t2, 64);                                                    \
-            memcpy(lanes + 3 * WIDTH, &t3, 64);                                                    \
+        int64_t whole = n / LANES * LANES, at = whole, valid = LANES;                              \
+        if (whole) name##_append(row, whole, s);                                                   \
+        if (s->n > BLOCK * LANES) {                                                                \
+            const A *a = (const A *)s->lanes, *t = (const A *)s->total;                            \
+            for (int k = 0; k < LANES; k++) lanes[k] = OP(t[k], a[k]);                             \
+        } else if (s->n) {                                                                         \
+            memcpy(lanes, s->lanes, sizeof lanes);                                                 \
         } else {                                                                                   \
-            for (at = 0; at < valid; at++) lanes[at] = one(x[at]);                                 \
+            valid = n;                                                                             \
+            for (; at < n; at++) lanes[at] = one(x[at]);                                           \
         }                                                                                          \
         for (int64_t k = 0; at < n; k++, at++) lanes[k] = OP(lanes[k], one(x[at]));                \
         while (valid > 1) {                                                                        \
@@ -80,6 +135,11 @@ static inline float one_bf16(uint16_t x)
             for (int64_t k = 0; k < half; k++) lanes[k] = OP(lanes[k], lanes[k + valid]);          \
         }                                                                                          \
         memcpy(out, lanes, sizeof(A));                                                             \
+    }                                                                                              \
+    static void name(const void *row, int64_t n, void *out)                                        \
+    {                                                                                              \
+        tn_row_state s = {.n = 0};                                                                 \
+        name##_finish(row, n, &s, out);                                                            \
     }
 
 // clang-format off
@@ -88,12 +148,14 @@ FOLD(product_f32,  float,    float,  vf32, load_f32,  one_f32,  TIMES)
 FOLD(sum_f64,      double,   double, vf64, load_f64,  one_f64,  PLUS)
 FOLD(product_f64,  double,   double, vf64, load_f64,  one_f64,  TIMES)
 FOLD(sum_bf16,     uint16_t, float,  vf32, load_bf16, one_bf16, PLUS)
+FOLD(sum_f16,      uint16_t, float,  vf32, load_f16,  one_f16,  PLUS)
+FOLD(product_bf16, uint16_t, float,  vf32, load_bf16, one_bf16, TIMES)
+FOLD(product_f16,  uint16_t, float,  vf32, load_f16,  one_f16,  TIMES)
 // clang-format on
 
 /* Largest and smallest are the same in any order: vectors of the machine. `more` keeps its second
  * operand where it isn't smaller; NaN is noted beside. */
 #if defined __AVX512F__
-#include <immintrin.h>
 typedef __m512 wide;
 typedef __mmask16 truth;
 #define WIDE_LOAD(p)      _mm512_loadu_ps(p)
@@ -105,7 +167,6 @@ typedef __mmask16 truth;
 #define WIDE_NONE         0
 enum { WIDE = 16 };
 #elif defined __AVX2__
-#include <immintrin.h>
 typedef __m256 wide;
 typedef __m256 truth;
 #define WIDE_LOAD(p)      _mm256_loadu_ps(p)
@@ -200,19 +261,171 @@ EXTREME(max_f32, WIDE_MAX, tn_max_f32, 0)
 EXTREME(min_f32, WIDE_MIN, tn_min_f32, 0x80000000u)
 // clang-format on
 
-tn_row_fold_finder TN_ISA_NAME(tn_find_row_fold);
+/* --- what has no rounding --- */
 
-tn_row_fold_fn *TN_ISA_NAME(tn_find_row_fold)(tn_op_kind op, tn_element_type from)
+#define MOST_OF(a, b)  ((a) > (b) ? (a) : (b))
+#define LEAST_OF(a, b) ((a) < (b) ? (a) : (b))
+#define BITS_AND(a, b) ((a) & (b))
+#define BITS_OR(a, b)  ((a) | (b))
+#define BITS_XOR(a, b) ((a) ^ (b))
+
+#define ROW(name, T, OP)                                                                           \
+    static void name##_row(const void *row, int64_t n, void *out)                                  \
+    {                                                                                              \
+        const T *x = row;                                                                          \
+        T a = x[0];                                                                                \
+        for (int64_t i = 1; i < n; i++) a = (T)OP(a, x[i]);                                        \
+        memcpy(out, &a, sizeof a);                                                                 \
+    }
+
+/* Floats as integers of the same order, -0 below 0; K: signed, of their width. */
+#define EXTREME_BY_BITS(name, K, MOST, INF, BEST, FIRST)                                           \
+    static void name(const void *row, int64_t n, void *out)                                        \
+    {                                                                                              \
+        const K *x = row;                                                                          \
+        K best = FIRST, nan = 0;                                                                   \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            K size = x[i] & MOST, k = x[i] ^ ((x[i] >> (8 * sizeof(K) - 1)) & MOST);               \
+            nan |= (K)(size > INF);                                                                \
+            best = BEST(k, best);                                                                  \
+        }                                                                                          \
+        K bits = best ^ ((best >> (8 * sizeof(K) - 1)) & MOST);                                    \
+        if (nan) bits = INF | (INF >> 1);                                                          \
+        memcpy(out, &bits, sizeof bits);                                                           \
+    }
+// clang-format off
+EXTREME_BY_BITS(max_bf16, int16_t, INT16_MAX, 0x7f80, MOST_OF, INT16_MIN)
+EXTREME_BY_BITS(min_bf16, int16_t, INT16_MAX, 0x7f80, LEAST_OF, INT16_MAX)
+EXTREME_BY_BITS(max_f16, int16_t, INT16_MAX, 0x7c00, MOST_OF, INT16_MIN)
+EXTREME_BY_BITS(min_f16, int16_t, INT16_MAX, 0x7c00, LEAST_OF, INT16_MAX)
+EXTREME_BY_BITS(max_f64, int64_t, INT64_MAX, 0x7ff0000000000000, MOST_OF, INT64_MIN)
+EXTREME_BY_BITS(min_f64, int64_t, INT64_MAX, 0x7ff0000000000000, LEAST_OF, INT64_MAX)
+// clang-format on
+
+/* --- columns --- */
+
+/* Some rows at a time, so that accumulators are read and written less often. */
+#define COLUMNS(name, T, A, one, OP)                                                               \
+    static void name##_columns(const void *from, int64_t step, int64_t rows, int64_t n, void *acc, \
+                               bool first)                                                         \
+    {                                                                                              \
+        const T *x = from;                                                                         \
+        A *to = acc;                                                                               \
+        if (first) {                                                                               \
+            TN_INDEPENDENT                                                                         \
+            for (int64_t l = 0; l < n; l++) to[l] = one(x[l]);                                     \
+            x += step;                                                                             \
+            rows--;                                                                                \
+        }                                                                                          \
+        for (; rows >= 8; rows -= 8, x += 8 * step) {                                              \
+            const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step, *x4 = x3 + step;             \
+            const T *x5 = x4 + step, *x6 = x5 + step, *x7 = x6 + step;                             \
+            TN_INDEPENDENT                                                                         \
+            for (int64_t l = 0; l < n; l++) {                                                      \
+                A a = (A)OP(to[l], one(x[l]));                                                     \
+                a = (A)OP(a, one(x1[l]));                                                          \
+                a = (A)OP(a, one(x2[l]));                                                          \
+                a = (A)OP(a, one(x3[l]));                                                          \
+                a = (A)OP(a, one(x4[l]));                                                          \
+                a = (A)OP(a, one(x5[l]));                                                          \
+                a = (A)OP(a, one(x6[l]));                                                          \
+                to[l] = (A)OP(a, one(x7[l]));                                                      \
+            }                                                                                      \
+        }                                                                                          \
+        for (; rows > 0; rows--, x += step) {                                                      \
+            TN_INDEPENDENT                                                                         \
+            for (int64_t l = 0; l < n; l++) to[l] = (A)OP(to[l], one(x[l]));                       \
+        }                                                                                          \
+    }
+#define SAME(x) (x)
+
+// clang-format off
+COLUMNS(sum_f32,      float,    float,  SAME,     PLUS)
+COLUMNS(product_f32,  float,    float,  SAME,     TIMES)
+COLUMNS(max_f32,      float,    float,  SAME,     tn_max_f32)
+COLUMNS(min_f32,      float,    float,  SAME,     tn_min_f32)
+COLUMNS(sum_f64,      double,   double, SAME,     PLUS)
+COLUMNS(product_f64,  double,   double, SAME,     TIMES)
+COLUMNS(max_f64,      double,   double, SAME,     tn_max_f64)
+COLUMNS(min_f64,      double,   double, SAME,     tn_min_f64)
+COLUMNS(sum_bf16,     uint16_t, float,  one_bf16, PLUS)
+COLUMNS(product_bf16, uint16_t, float,  one_bf16, TIMES)
+COLUMNS(sum_f16,      uint16_t, float,  one_f16,  PLUS)
+COLUMNS(product_f16,  uint16_t, float,  one_f16,  TIMES)
+
+#define INTEGERS(X) X(i8, int8_t) X(u8, uint8_t) X(i16, int16_t) X(u16, uint16_t)                  \
+    X(i32, int32_t) X(u32, uint32_t) X(i64, int64_t) X(u64, uint64_t)
+/* Bits of sums and products are those of unsigned types. */
+#define UNSIGNED(X) X(8, uint8_t) X(16, uint16_t) X(32, uint32_t) X(64, uint64_t)
+#define BOTH(name, T, OP) ROW(name, T, OP) COLUMNS(name, T, T, SAME, OP)
+#define BY_ORDER(S, T) BOTH(max_##S, T, MOST_OF) BOTH(min_##S, T, LEAST_OF)
+#define BY_BITS(S, T)                                                                              \
+    BOTH(sum_##S, T, PLUS) BOTH(product_##S, T, TIMES) BOTH(and_##S, T, BITS_AND)                  \
+    BOTH(or_##S, T, BITS_OR) BOTH(xor_##S, T, BITS_XOR)
+INTEGERS(BY_ORDER)
+UNSIGNED(BY_BITS)
+// clang-format on
+
+static tn_line_folds of_bits(tn_op_kind op, unsigned bytes)
 {
-    switch ((int)op) {
-    case TN_OP_add:
-        return from == TN_F32    ? sum_f32
-               : from == TN_F64  ? sum_f64
-               : from == TN_BF16 ? sum_bf16
-                                 : NULL;
-    case TN_OP_multiply: return from == TN_F32 ? product_f32 : from == TN_F64 ? product_f64 : NULL;
-    case TN_OP_maximum: return from == TN_F32 ? max_f32 : NULL;
-    case TN_OP_minimum: return from == TN_F32 ? min_f32 : NULL;
-    default: return NULL;
+#define PAIR(name) ((tn_line_folds){name##_row, NULL, NULL, name##_columns})
+#define CASE(S, T)                                                                                 \
+    case sizeof(T):                                                                                \
+        switch ((int)op) {                                                                         \
+        case TN_OP_add: return PAIR(sum_##S);                                                      \
+        case TN_OP_multiply: return PAIR(product_##S);                                             \
+        case TN_OP_and: return PAIR(and_##S);                                                      \
+        case TN_OP_or: return PAIR(or_##S);                                                        \
+        case TN_OP_xor: return PAIR(xor_##S);                                                      \
+        default: return (tn_line_folds){0};                                                        \
+        }
+    switch (bytes) {
+        UNSIGNED(CASE)
+    default: return (tn_line_folds){0};
+    }
+#undef CASE
+}
+
+tn_line_folds_finder TN_ISA_NAME(tn_find_line_folds);
+
+tn_line_folds TN_ISA_NAME(tn_find_line_folds)(tn_op_kind op, tn_element_type from)
+{
+#define INEXACT(name)   ((tn_line_folds){name, name##_append, name##_finish, name##_columns})
+#define EXACT(name)     ((tn_line_folds){name, NULL, NULL, name##_columns})
+#define ROWS_ONLY(name) ((tn_line_folds){name, NULL, NULL, NULL})
+#define OF(sum, product, max, min)                                                                 \
+    return op == TN_OP_add        ? sum                                                            \
+           : op == TN_OP_multiply ? product                                                        \
+           : op == TN_OP_maximum  ? max                                                            \
+           : op == TN_OP_minimum  ? min                                                            \
+                                  : (tn_line_folds){0}
+    switch ((int)from) {
+    case TN_F32: OF(INEXACT(sum_f32), INEXACT(product_f32), EXACT(max_f32), EXACT(min_f32));
+    case TN_F64: OF(INEXACT(sum_f64), INEXACT(product_f64), EXACT(max_f64), EXACT(min_f64));
+    case TN_BF16:
+        OF(INEXACT(sum_bf16), INEXACT(product_bf16), ROWS_ONLY(max_bf16), ROWS_ONLY(min_bf16));
+    case TN_F16: OF(INEXACT(sum_f16), INEXACT(product_f16), ROWS_ONLY(max_f16), ROWS_ONLY(min_f16));
+    /* Truths are bytes of 0 and 1. */
+    case TN_I1:
+        if (op == TN_OP_add || op == TN_OP_maximum) op = TN_OP_or;
+        if (op == TN_OP_multiply || op == TN_OP_minimum) op = TN_OP_and;
+        return of_bits(op, 1);
+    default: break;
+    }
+#define CASE(S, E)                                                                                 \
+    case E:                                                                                        \
+        if (op == TN_OP_maximum) return PAIR(max_##S);                                             \
+        if (op == TN_OP_minimum) return PAIR(min_##S);                                             \
+        return of_bits(op, (unsigned)tn_element_type_bytes(from));
+    switch ((int)from) {
+        CASE(i8, TN_I8)
+        CASE(u8, TN_U8)
+        CASE(i16, TN_I16)
+        CASE(u16, TN_U16)
+        CASE(i32, TN_I32)
+        CASE(u32, TN_U32)
+        CASE(i64, TN_I64)
+        CASE(u64, TN_U64)
+    default: return (tn_line_folds){0};
     }
 }

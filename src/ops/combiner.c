@@ -14,7 +14,7 @@ const void **tn_captured_data(const tn_op *op, const tn_eval_context *ctx, uint3
     return data;
 }
 
-static tn_op_kind kernel_op(tn_body_shortcut s)
+tn_op_kind tn_reduction_kind(tn_body_shortcut s)
 {
     switch ((int)s) {
     case TN_BODY_ADD: return TN_OP_add;
@@ -40,7 +40,7 @@ tn_status *tn_combiner_prepare(const tn_op *op, const tn_eval_context *ctx, uint
     tn_isa isa = tn_cpu_isa();
     /* The bytes of quantized values don't add up as integers do. */
     bool plain = n == 1 && !b->arg_types[0]->quantization;
-    tn_op_kind kind = plain ? kernel_op(b->shortcut) : TN_OP_INVALID;
+    tn_op_kind kind = plain ? tn_reduction_kind(b->shortcut) : TN_OP_INVALID;
     for (uint32_t i = 0; i < n; i++) {
         tn_combiner_part *p = &c->parts[i];
         *p = (tn_combiner_part){.from = from[i].type->element,

@@ -29,6 +29,9 @@ typedef struct {
     tn_combiner_part *parts;
 } tn_combiner;
 
+/* The op that a body is on its two arguments, if it is a well-known one; else TN_OP_INVALID. */
+tn_op_kind tn_reduction_kind(tn_body_shortcut s);
+
 /* For region `region` of `op`, an op on the operands all[], to fold n operands of the types of
  * from[0..n). Accumulators have the body's types unless `widen`. Memory comes from ctx->scratch. */
 tn_status *tn_combiner_prepare(const tn_op *op, const tn_eval_context *ctx, uint32_t region,

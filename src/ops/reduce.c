@@ -3,6 +3,7 @@
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/infer.h"
+#include "ops/lines.h"
 #include "ops/reduce_arg.h"
 #include "ops/reduce_fold.h"
 
@@ -40,6 +41,9 @@ tn_status *tn_eval_reduce(const tn_op *op, const tn_eval_context *ctx, const tn_
     const tn_type *t = operands[0].type;
     uint32_t n = op->n_operands / 2;
     if (tn_is_empty(results[0].type)) return NULL;
+    tn_lines lines;
+    if (tn_lines_find(op, tn_reduction_kind(ctx->bodies[0]->shortcut), &lines))
+        return tn_lines_run(&lines, ctx, operands[0].data, operands[1].data, results[0].data);
     tn_ints dims;
     dims.v = tn_op_ints(op, TN_ATTR_dimensions, &dims.n);
     tn_reduction r = {.op = op, .ctx = ctx, .results = results};

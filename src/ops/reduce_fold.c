@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/thread_pool.h"
-#include "kernels/reduce_rows.h"
 #include "ops/access.h"
 #include "ops/infer.h"
 #include "ops/piece_memory.h"
@@ -47,7 +46,6 @@ typedef enum { ROWS, COLUMNS, COLLECTED } method;
 typedef struct {
     tn_reduction *r;
     method how;
-    tn_row_fold_fn *fold; /* of ROWS, or NULL */
     int64_t tile, tiles, share, shares;
     void **partial; /* [n]: [shares][kept.n] accumulators */
     tn_piece_memory memory;
@@ -302,13 +300,7 @@ static tn_status *fold_piece(const job *j, work *w, int64_t tile, int64_t share)
             int64_t base;
             tn_nest_offsets(&r->kept, first, 1, &base);
             void *to = element(j->partial[0], r->combiner.parts[0].acc_width, at + first);
-            if (j->fold && tn_nest_run(&r->reduced, begin) >= end - begin) {
-                int64_t offset;
-                tn_nest_offsets(&r->reduced, begin, 1, &offset);
-                j->fold(source(r, 0, base + offset), end - begin, to);
-            } else {
-                fold_row(r, w, base, begin, end, to);
-            }
+            fold_row(r, w, base, begin, end, to);
             n = 1;
         } else {
             int64_t run = j->how == COLUMNS ? tn_nest_run(&r->kept, first) : FEW_LANES;
@@ -398,22 +390,6 @@ static void cut_rows(int64_t kept, int64_t reduced, bool rows, job *j)
     j->shares = (reduced + j->share - 1) / j->share;
 }
 
-bool tn_reduction_has_whole_rows(int64_t rows, int64_t length)
-{
-    job j = {.how = ROWS};
-    if (length < ROW_AT_LEAST) return false;
-    cut_rows(rows, length, true, &j);
-    return j.shares == 1;
-}
-
-/* The fold that leaves in the accumulator what the combiner's kernel would. */
-static tn_row_fold_fn *find_fold(const tn_combiner *c)
-{
-    const tn_combiner_part *p = &c->parts[0];
-    bool fits = p->acc == p->from || (p->from == TN_BF16 && p->acc == TN_F32);
-    return fits ? tn_row_fold(tn_cpu_isa(), c->kernel_op, p->from) : NULL;
-}
-
 static void cut(job *j)
 {
     const tn_reduction *r = j->r;
@@ -424,7 +400,6 @@ static void cut(job *j)
         j->how = ROWS;
     else if (tn_nest_inner_step(&r->kept) == 1 && columns >= 64) j->how = COLUMNS;
     else j->how = COLLECTED;
-    if (j->how == ROWS) j->fold = find_fold(&r->combiner);
     cut_rows(kept, reduced, j->how == ROWS, j);
 }
 

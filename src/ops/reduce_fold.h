@@ -22,10 +22,6 @@ typedef struct {
 
 tn_status *tn_reduction_run(tn_reduction *r) TN_MUST_USE;
 
-/* Are contiguous rows that are reduced by one well-known op folded whole, each by tn_row_fold where
- * there is one? */
-bool tn_reduction_has_whole_rows(int64_t rows, int64_t length);
-
 /* Checks region 0, on n inputs (operands 0 to n) and n initial values (the next n): the types of
  * each pair, and that the body is (E..., E...) -> E... with inputs that can be promoted to E. */
 tn_status *tn_check_reduction_body(const tn_op *op, tn_arena *a, uint32_t n) TN_MUST_USE;

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows_shares.c - groups whose lines are cut into shares: a share at a time, by chunks. */
+#include <string.h>
+
+#include "base/thread_pool.h"
+#include "codegen/rows.h"
+#include "ops/piece_memory.h"
+
+typedef struct {
+    const tn_rows *p;
+    void *const *memory;
+    char **partial; /* [n_steps]: of reductions: [shares][outer][inner] accumulators */
+    tn_piece_memory pieces;
+    _Atomic(tn_status *) failure;
+} job;
+
+static size_t align(size_t n)
+{
+    return (n + 63) & ~(size_t)63;
+}
+
+/* Where the values of a chunk are, as if all elements had memory. */
+static size_t table_size(const tn_rows *p)
+{
+    return align(p->n_values * sizeof(uintptr_t));
+}
+
+static void find_outside(const job *j, uintptr_t *at)
+{
+    const tn_rows *p = j->p;
+    for (uint32_t i = 0; i < p->n_inputs; i++) at[p->inputs[i]] = (uintptr_t)j->memory[i];
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        at[p->outputs[i]] = (uintptr_t)j->memory[p->n_inputs + i];
+}
+
+/* Temporary values of the elements from `first` on are in `temp`. */
+static void place_temps(const tn_rows *p, uintptr_t *at, const char *temp, int64_t first)
+{
+    for (uint32_t i = 0; i < p->n_values; i++) {
+        const tn_rows_value *v = &p->values[i];
+        if (!v->is_temp) continue;
+        at[i] = (uintptr_t)temp + align((size_t)(v->offset * p->block)) + 64 * v->slot -
+                (uintptr_t)(first * v->row_bytes);
+    }
+}
+
+static void run_tile(const tn_rows_step *s, const uintptr_t *at, int64_t begin, int64_t end)
+{
+    void *ports[TN_ROWS_PORTS];
+    for (uint32_t k = 0; k < s->tile->n_inputs + s->tile->n_outputs; k++)
+        ports[k] = (void *)at[s->refs[k]];
+    tn_tile_run_part(s->tile, ports, begin, end);
+}
+
+/* What a share has come to: of a row, or of columns. */
+typedef struct {
+    tn_row_state row;
+    _Alignas(64) char acc[TN_LINES_COLUMNS * 8], total[TN_LINES_COLUMNS * 8];
+} state;
+
+/* Steps [step, step + c) of `steps`, n columns of which are at `x`. */
+static void fold_chunk(const tn_lines *l, const char *x, int64_t apart, int64_t step, int64_t c,
+                       int64_t steps, int64_t n, state *s)
+{
+    bool last = step + c == steps;
+    if (l->inner > 1) {
+        tn_lines_fold_columns(l, x, apart, step, c, n, s->acc, s->total);
+        if (last) tn_lines_end_columns(l, steps, n, s->acc, s->total, s->acc);
+        return;
+    }
+    if (l->folds.append) {
+        if (step == 0) s->row.n = 0;
+        if (last) l->folds.finish(x, c, &s->row, s->acc);
+        else l->folds.append(x, c, &s->row);
+        return;
+    }
+    l->folds.row(x, c, step ? s->total : s->acc);
+    if (step) tn_kernel_run(&l->combine, 1, (const void *[]){s->acc, s->total}, s->acc);
+}
+
+/* The columns [column, column + n) of steps [first, first + steps) of line o. */
+static void run_share(const job *j, uintptr_t *at, const char *temp, state *states, int64_t o,
+                      int64_t first, int64_t steps, int64_t column, int64_t n)
+{
+    const tn_rows *p = j->p;
+    const tn_lines *l = p->shares;
+    int64_t chunk = n < l->inner ? 1 : p->block / n;
+    for (int64_t step = 0, c; step < steps; step += c) {
+        c = steps - step < chunk ? steps - step : chunk;
+        int64_t begin = (o * l->length + first + step) * l->inner + column;
+        place_temps(p, at, temp, begin);
+        state *s = states;
+        for (uint32_t i = 0; i < p->n_steps; i++) {
+            const tn_rows_step *x = &p->steps[i];
+            if (x->tile) {
+                run_tile(x, at, begin, begin + c * n);
+                continue;
+            }
+            const char *from = (const char *)at[x->refs[0]] + (size_t)begin * x->lines->from_bytes;
+            fold_chunk(x->lines, from, n, step, c, steps, n, s++);
+        }
+    }
+}
+
+static void run_shares(void *ctx, int64_t begin, int64_t end)
+{
+    job *j = ctx;
+    const tn_rows *p = j->p;
+    const tn_lines *l = p->shares;
+    char *memory = tn_piece_memory_take(&j->pieces);
+    if (!memory) {
+        tn_keep_first(&j->failure, TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for a reduction"));
+        return;
+    }
+    uintptr_t *at = (uintptr_t *)memory;
+    state *states = (state *)(memory + table_size(p));
+    const char *temp = memory + table_size(p) + p->n_steps * sizeof *states;
+    find_outside(j, at);
+    int64_t kept = l->outer * l->inner;
+    int64_t tiles = (l->inner + TN_LINES_COLUMNS - 1) / TN_LINES_COLUMNS;
+    for (int64_t k = begin; k < end; k++) {
+        int64_t column = k % tiles * TN_LINES_COLUMNS, share = k / tiles % l->shares;
+        int64_t o = k / tiles / l->shares, first = share * l->share;
+        int64_t steps = l->length - first < l->share ? l->length - first : l->share;
+        int64_t n = l->inner - column < TN_LINES_COLUMNS ? l->inner - column : TN_LINES_COLUMNS;
+        run_share(j, at, temp, states, o, first, steps, column, n);
+        const state *s = states;
+        for (uint32_t i = 0; i < p->n_steps; i++) {
+            if (p->steps[i].tile) continue;
+            size_t bytes = p->steps[i].lines->acc_bytes;
+            memcpy(j->partial[i] + (size_t)(share * kept + o * l->inner + column) * bytes, s->acc,
+                   (size_t)n * bytes);
+            s++;
+        }
+    }
+    tn_piece_memory_give(&j->pieces, memory);
+}
+
+tn_status *tn_rows_run_shares(const tn_rows *p, const tn_eval_context *ctx, void *const *memory)
+{
+    job j = {.p = p, .memory = memory};
+    size_t temp = (size_t)(p->temp_bytes * p->block) + 128 * (size_t)p->n_values;
+    const tn_lines *l = p->shares;
+    int64_t kept = l->outer * l->inner;
+    int64_t tiles = (l->inner + TN_LINES_COLUMNS - 1) / TN_LINES_COLUMNS;
+    char *partial[TN_ROWS_STEPS];
+    j.partial = partial;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        if (p->steps[i].tile) continue;
+        size_t bytes = (size_t)(kept * l->shares) * p->steps[i].lines->acc_bytes;
+        partial[i] = tn_scratch_alloc(ctx->scratch, bytes);
+        if (!partial[i]) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for a reduction");
+    }
+    tn_piece_memory_begin(&j.pieces, ctx->scratch,
+                          table_size(p) + p->n_steps * sizeof(state) + temp);
+    int64_t pieces = l->outer * l->shares * tiles;
+    tn_parallel_for(ctx->pool, pieces, p->row_ns * (double)p->n / (double)pieces, run_shares, &j);
+    tn_status *s = atomic_load(&j.failure);
+    uintptr_t at[TN_ROWS_VALUES];
+    find_outside(&j, at);
+    for (uint32_t i = 0; i < p->n_steps && !s; i++) {
+        const tn_rows_step *x = &p->steps[i];
+        if (!x->tile)
+            tn_lines_finish(x->lines, ctx, partial[i], (const void *)at[x->refs[1]],
+                            (void *)at[x->refs[2]]);
+    }
+    return s;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/lines.h"
+
+#include <string.h>
+
+#include "base/thread_pool.h"
+#include "ops/access.h"
+
+enum {
+    PIECE = 1 << 16, /* elements that are worth a piece of their own */
+    MANY = 16,       /* lines, or groups of columns, that are pieces enough */
+    ROW_AT_LEAST = 32,
+    COLUMNS_AT_LEAST = 16,
+    SHARE_OF_COLUMNS = 16,
+    SHARE_OF_ROW = 1024,
+    TOGETHER = 1024 /* results that are finished in one go */
+};
+
+/* --- what it is --- */
+
+static bool find_geometry(const tn_op *op, tn_lines *l)
+{
+    const tn_type *t = tn_operand_type(op, 0);
+    uint32_t n;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_dimensions, &n);
+    l->outer = l->length = l->inner = 1;
+    int at = 0; /* 0: before, 1: along, 2: after */
+    for (uint32_t d = 0; d < t->rank; d++) {
+        if (t->dims[d] == 1) continue;
+        bool reduced = false;
+        for (uint32_t i = 0; i < n; i++) reduced |= dims[i] == d;
+        if (reduced && at == 2) return false;
+        if (reduced) at = 1;
+        else if (at == 1) at = 2;
+        *(at == 0 ? &l->outer : at == 1 ? &l->length : &l->inner) *= t->dims[d];
+    }
+    return l->outer > 0 && l->length > 0 && l->inner > 0;
+}
+
+static void cut(tn_lines *l)
+{
+    bool rows = l->inner == 1;
+    int64_t most = 64, least = rows ? SHARE_OF_ROW : SHARE_OF_COLUMNS;
+    l->share = l->length;
+    if (l->outer < MANY) {
+        double pieces = (double)l->length * (double)l->inner / PIECE;
+        int64_t shares = pieces < (double)most ? (int64_t)pieces : most;
+        if (shares > 1) l->share = (l->length + shares - 1) / shares;
+        if (rows) l->share = (l->share + TN_ROW_PIECE - 1) / TN_ROW_PIECE * TN_ROW_PIECE;
+        if (l->share < least) l->share = least;
+        if (l->share > l->length) l->share = l->length;
+    }
+    l->shares = (l->length + l->share - 1) / l->share;
+}
+
+bool tn_lines_find(const tn_op *op, tn_op_kind kind, tn_lines *l)
+{
+    if (op->kind != TN_OP_reduce || op->n_operands != 2 || kind == TN_OP_INVALID) return false;
+    const tn_type *t = tn_operand_type(op, 0), *to = tn_result_type(op, 0);
+    tn_element_type e = t->element;
+    if (!tn_type_is_static(t) || t->quantization || to->quantization || to->element != e ||
+        tn_operand_type(op, 1)->element != e || op->regions[0].args[0].type->element != e)
+        return false;
+    if (!find_geometry(op, l)) return false;
+    tn_isa isa = tn_cpu_isa();
+    l->folds = tn_line_folds_of(isa, kind, e);
+    bool rows = l->inner == 1;
+    if (rows ? !l->folds.row || l->length < ROW_AT_LEAST
+             : !l->folds.columns || l->inner < COLUMNS_AT_LEAST)
+        return false;
+    bool narrow = e == TN_BF16 || e == TN_F16;
+    l->op = kind;
+    l->from = e;
+    l->acc = narrow && (kind == TN_OP_add || kind == TN_OP_multiply) ? TN_F32 : e;
+    l->from_bytes = (uint32_t)tn_element_type_bytes(e);
+    l->acc_bytes = (uint32_t)tn_element_type_bytes(l->acc);
+    l->load.run = l->store.run = NULL;
+    if (!tn_kernel_elementwise(isa, kind, l->acc, &l->combine)) return false;
+    if (l->acc != e && (!tn_kernel_convert(isa, e, l->acc, &l->load) ||
+                        !tn_kernel_convert(isa, l->acc, e, &l->store)))
+        return false;
+    cut(l);
+    return true;
+}
+
+/* --- columns --- */
+
+static void combine(const tn_lines *l, int64_t n, const void *left, const void *right, void *out)
+{
+    tn_kernel_run(&l->combine, (size_t)n, (const void *[]){left, right}, out);
+}
+
+void tn_lines_fold_columns(const tn_lines *l, const void *x, int64_t apart, int64_t step,
+                           int64_t rows, int64_t n, void *acc, void *total)
+{
+    bool first = step % TN_LINES_BLOCK == 0;
+    if (first && step == TN_LINES_BLOCK) memcpy(total, acc, (size_t)n * l->acc_bytes);
+    else if (first && step) combine(l, n, total, acc, total);
+    l->folds.columns(x, apart, rows, n, acc, first);
+}
+
+void tn_lines_end_columns(const tn_lines *l, int64_t steps, int64_t n, void *acc, const void *total,
+                          void *out)
+{
+    if (steps > TN_LINES_BLOCK) combine(l, n, total, acc, out);
+    else memcpy(out, acc, (size_t)n * l->acc_bytes);
+}
+
+static void fold_columns(const tn_lines *l, const char *x, int64_t steps, int64_t n, void *out)
+{
+    _Alignas(64) char acc[TN_LINES_COLUMNS * 8], total[TN_LINES_COLUMNS * 8];
+    for (int64_t s = 0; s < steps; s += TN_LINES_BLOCK) {
+        int64_t rows = steps - s < TN_LINES_BLOCK ? steps - s : TN_LINES_BLOCK;
+        tn_lines_fold_columns(l, x + (size_t)(s * l->inner) * l->from_bytes, l->inner, s, rows, n,
+                              acc, total);
+    }
+    tn_lines_end_columns(l, steps, n, acc, total, out);
+}
+
+/* --- all of it --- */
+
+typedef struct {
+    const tn_lines *l;
+    const char *x;
+    char *partial;
+    int64_t tiles; /* of columns */
+} job;
+
+static void fold_pieces(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    const tn_lines *l = j->l;
+    int64_t kept = l->outer * l->inner;
+    for (int64_t k = begin; k < end; k++) {
+        int64_t tile = k % j->tiles, share = k / j->tiles % l->shares;
+        int64_t o = k / j->tiles / l->shares, column = tile * TN_LINES_COLUMNS;
+        int64_t first = share * l->share, left = l->length - first, n = l->inner - column;
+        int64_t steps = left < l->share ? left : l->share;
+        if (n > TN_LINES_COLUMNS) n = TN_LINES_COLUMNS;
+        const char *x =
+            j->x + (size_t)((o * l->length + first) * l->inner + column) * l->from_bytes;
+        char *out = j->partial + (size_t)(share * kept + o * l->inner + column) * l->acc_bytes;
+        if (l->inner == 1) l->folds.row(x, steps, out);
+        else fold_columns(l, x, steps, n, out);
+    }
+}
+
+typedef struct {
+    const tn_lines *l;
+    char *partial, *result;
+    const void *init;
+} finish;
+
+static void finish_some(void *ctx, int64_t begin, int64_t end)
+{
+    const finish *f = ctx;
+    const tn_lines *l = f->l;
+    int64_t kept = l->outer * l->inner;
+    _Alignas(64) char init[TOGETHER * 8], one[8];
+    const void *given = f->init;
+    if (l->load.run) {
+        tn_kernel_run(&l->load, 1, &given, one);
+        given = one;
+    }
+    int64_t most = kept < TOGETHER ? kept : TOGETHER;
+    for (int64_t i = 0; i < most; i++) memcpy(init + (size_t)i * l->acc_bytes, given, l->acc_bytes);
+    for (int64_t k = begin; k < end; k++) {
+        int64_t first = k * TOGETHER, n = kept - first < TOGETHER ? kept - first : TOGETHER;
+        char *acc = f->partial + (size_t)first * l->acc_bytes;
+        for (int64_t s = 1; s < l->shares; s++)
+            combine(l, n, acc, acc + (size_t)(s * kept) * l->acc_bytes, acc);
+        char *to = f->result + (size_t)first * l->from_bytes;
+        combine(l, n, init, acc, l->store.run ? acc : to);
+        if (l->store.run) tn_kernel_run(&l->store, (size_t)n, (const void *[]){acc}, to);
+    }
+}
+
+void tn_lines_finish(const tn_lines *l, const tn_eval_context *ctx, char *partial, const void *init,
+                     void *result)
+{
+    finish f = {l, partial, result, init};
+    tn_parallel_for(ctx->pool, (l->outer * l->inner + TOGETHER - 1) / TOGETHER,
+                    (double)l->shares * TOGETHER * 0.1, finish_some, &f);
+}
+
+tn_status *tn_lines_run(const tn_lines *l, const tn_eval_context *ctx, const void *x,
+                        const void *init, void *result)
+{
+    int64_t kept = l->outer * l->inner;
+    int64_t tiles = (l->inner + TN_LINES_COLUMNS - 1) / TN_LINES_COLUMNS;
+    job j = {.l = l, .x = x, .tiles = tiles};
+    j.partial = tn_scratch_alloc(ctx->scratch, (size_t)(kept * l->shares) * l->acc_bytes);
+    if (!j.partial) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for a reduction");
+    int64_t pieces = l->outer * l->shares * tiles;
+    double elements = (double)kept * (double)l->length;
+    double cost = elements * 0.02 * l->from_bytes / (double)pieces + 10;
+    tn_parallel_for(ctx->pool, pieces, cost, fold_pieces, &j);
+    tn_lines_finish(l, ctx, j.partial, init, result);
+    return NULL;
+}
