@@ -156,8 +156,107 @@ static uint32_t count_ports(const tn_jit_piece *p)
     return n;
 }
 
-static void write_loop(tn_writer *w)
+/* --- several groups of lanes side by side ---
+ *
+ * One group waits for each of its instructions; others have something to do in the meantime. */
+
+enum { GROUPS = 4, GROUPED_INSTRUCTIONS = 480, SPARE_REGISTERS = 5, K_REGISTERS = 7 };
+
+static bool is_shared(const tn_jit_instruction *i)
 {
+    return i->op == TN_JIT_CONST || i->op == TN_JIT_SPLAT;
+}
+
+/* How many groups have registers for all that is wanted later at any time. */
+static uint32_t choose_groups(const tn_jit_piece *p)
+{
+    uint32_t *last = TN_NEW_ARRAY(p->arena, uint32_t, p->n);
+    for (uint32_t v = 0; v < p->n; v++)
+        for (uint32_t k = 0; k < p->list[v].n_operands; k++) last[p->list[v].in[k]] = v;
+    uint32_t now[2] = {0, 0}, most[2] = {1, 1}, shared = 0, n = 0; /* vectors, masks */
+    for (uint32_t v = 0; v < p->n; v++) {
+        const tn_jit_instruction *i = &p->list[v];
+        if (is_shared(i)) {
+            shared += i->op == TN_JIT_SPLAT;
+            continue;
+        }
+        n++;
+        for (uint32_t k = 0; k < i->n_operands; k++) {
+            tn_jv o = i->in[k];
+            bool again = false;
+            for (uint32_t m = 0; m < k; m++) again |= i->in[m] == o;
+            if (last[o] == v && !again && !is_shared(&p->list[o]))
+                now[p->avx512 && tn_writer_makes_mask(p, o)]--;
+        }
+        if (last[v] > v) now[p->avx512 && tn_writer_makes_mask(p, (tn_jv)v)]++;
+        for (int c = 0; c < 2; c++)
+            if (now[c] > most[c]) most[c] = now[c];
+    }
+    uint32_t registers = (p->avx512 ? 30 : 14) - SPARE_REGISTERS, groups = GROUPS;
+    if (shared >= registers) return 1;
+    while (groups > 1 && (groups * most[0] > registers - shared || groups * most[1] > K_REGISTERS ||
+                          groups * n > GROUPED_INSTRUCTIONS))
+        groups--;
+    return groups;
+}
+
+static tn_jit_piece interleave(const tn_jit_piece *p, uint32_t groups)
+{
+    tn_jit_piece out = *p;
+    out.list = NULL;
+    out.n = out.capacity = 0;
+    tn_jv *at = TN_NEW_ARRAY(p->arena, tn_jv, (size_t)p->n * groups);
+    for (uint32_t v = 0; v < p->n; v++) {
+        const tn_jit_instruction *from = &p->list[v];
+        bool memory = from->op == TN_JIT_LOAD || from->op == TN_JIT_STORE;
+        for (uint32_t g = 0; g < groups; g++) {
+            if (g && is_shared(from)) {
+                at[v * groups + g] = at[v * groups];
+                continue;
+            }
+            tn_jit_instruction i = *from;
+            for (uint32_t k = 0; k < i.n_operands; k++) i.in[k] = at[i.in[k] * groups + g];
+            if (memory) i.aux |= (uint64_t)g << 20;
+            at[v * groups + g] = append(&out, &i);
+        }
+    }
+    return out;
+}
+
+static void patch(tn_jit *j, size_t at)
+{
+    uint32_t rel = (uint32_t)(j->size - (at + 4));
+    memcpy(j->bytes + at, &rel, 4);
+}
+
+/* While at least `step` elements are left. */
+static void write_groups(tn_writer *w, uint32_t step)
+{
+    tn_x86 *x = &w->x;
+    tn_jit *j = x->j;
+    tn_x86_bytes(x, "\x48\x81\xee", 3); /* sub rsi, step */
+    tn_x86_u32(x, step);
+    tn_x86_bytes(x, "\x48\x39\xf1\x0f\x8f", 5); /* cmp rcx, rsi; jg past */
+    size_t skip = j->size;
+    tn_x86_u32(x, 0);
+    size_t top = j->size;
+    tn_writer_body(w);
+    tn_x86_bytes(x, "\x48\x81\xc1", 3); /* add rcx, step */
+    tn_x86_u32(x, step);
+    tn_x86_bytes(x, "\x48\x39\xf1\x0f\x8e", 5); /* cmp rcx, rsi; jle top */
+    tn_x86_u32(x, (uint32_t)(top - (j->size + 4)));
+    patch(j, skip);
+    tn_x86_bytes(x, "\x48\x81\xc6", 3); /* add rsi, step */
+    tn_x86_u32(x, step);
+}
+
+static void write_loop(tn_writer *w, const tn_jit_piece *p, uint32_t lanes)
+{
+    uint32_t groups = lanes > 1 ? choose_groups(p) : 1;
+    tn_jit_piece several = *p;
+    if (groups > 1) several = interleave(p, groups);
+    tn_writer_begin(w, &several, lanes);
+    w->at = port_at;
     tn_x86 *x = &w->x;
     tn_jit *j = x->j;
     /* push rbp; mov rbp, rsp; push rbx; sub rsp, frame */
@@ -165,21 +264,36 @@ static void write_loop(tn_writer *w)
     size_t frame = j->size;
     tn_x86_u32(x, 0);
     tn_x86_bytes(x, "\x48\x83\xe4\xc0", 4); /* and rsp, -64 */
-    uint32_t n_ports = count_ports(w->p);
+    uint32_t n_ports = count_ports(p);
     for (uint32_t i = 0; i < n_ports && i < N_PORT_REGISTERS; i++) {
         tn_x86_operand from = {.place = AT_BASE, .reg = RDI, .disp = (int32_t)(8 * i)};
         tn_x86_general(x, true, false, 0x8b, port_registers[i], &from);
     }
     tn_x86_bytes(x, "\x31\xc9", 2); /* xor ecx, ecx */
+    size_t skip = 0;
+    uint32_t n_slots = 0;
+    if (groups > 1) {
+        write_groups(w, groups * lanes);
+        tn_x86_bytes(x, "\x48\x39\xf1\x0f\x83", 5); /* cmp rcx, rsi; jae end */
+        skip = j->size;
+        tn_x86_u32(x, 0);
+        n_slots = w->n_slots;
+        tn_x86 so_far = *x;
+        tn_writer_begin(w, p, lanes);
+        w->at = port_at;
+        w->x = so_far;
+    }
     size_t top = j->size;
     tn_writer_body(w);
     tn_x86_bytes(x, "\x48\x83\xc1", 3); /* add rcx, lanes */
     tn_x86_byte(x, w->lanes);
     tn_x86_bytes(x, "\x48\x39\xf1\x0f\x82", 5); /* cmp rcx, rsi; jb top */
     tn_x86_u32(x, (uint32_t)(top - (j->size + 4)));
+    if (skip) patch(j, skip);
     /* vzeroupper; mov rbx, [rbp - 8]; leave; ret */
     tn_x86_bytes(x, "\xc5\xf8\x77\x48\x8b\x5d\xf8\xc9\xc3", 9);
-    uint32_t bytes = w->n_slots * 64 + 64;
+    if (w->n_slots > n_slots) n_slots = w->n_slots;
+    uint32_t bytes = n_slots * 64 + 64;
     memcpy(j->bytes + frame, &bytes, 4);
     tn_x86_finish(x);
 }
@@ -235,9 +349,7 @@ const tn_jit_code *tn_jit_end(tn_jit_piece *p, bool single)
     while (j->size % 64);
     c->entry = (tn_jit_fn *)j->size;
     tn_writer w;
-    tn_writer_begin(&w, p, c->lanes);
-    w.at = port_at;
-    write_loop(&w);
+    write_loop(&w, p, c->lanes);
     *k = (struct tn_jit_known){hash, p->n, tn_dup(j->arena, p->list, p->n * sizeof *p->list), c};
     j->n_known++;
     return c;

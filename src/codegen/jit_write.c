@@ -17,7 +17,7 @@ static unsigned length_of(const tn_writer *w, unsigned bytes)
     return length_code(w->lanes * bytes);
 }
 
-static bool makes_mask(const tn_jit_piece *p, tn_jv v)
+bool tn_writer_makes_mask(const tn_jit_piece *p, tn_jv v)
 {
     const tn_jit_instruction *i = &p->list[v];
     bool loads = i->op == TN_JIT_LOAD || i->op == TN_JIT_SPLAT || i->op == TN_JIT_LOAD_AT ||
@@ -226,6 +226,7 @@ tn_x86_operand tn_writer_port(tn_writer *w, uint64_t aux, unsigned bytes, bool i
         o.by = R9;
     }
     if (!indexed) return o;
+    if (!w->flow) o.disp += (int32_t)((uint32_t)(aux >> 20) * w->lanes * bytes);
     o.place = AT_INDEX;
     o.scale = (uint8_t)log2_of(bytes);
     return o;
@@ -724,7 +725,7 @@ static void find_uses(tn_writer *w)
     const tn_jit_piece *p = w->p;
     for (uint32_t v = 0; v < p->n; v++) {
         w->values[v] = (tn_writer_value){.reg = -1, .slot = -1, .next = NEVER};
-        w->values[v].is_mask = makes_mask(p, (tn_jv)v);
+        w->values[v].is_mask = tn_writer_makes_mask(p, (tn_jv)v);
     }
     for (uint32_t v = p->n; v-- > 0;) {
         const tn_jit_instruction *i = &p->list[v];

@@ -35,7 +35,8 @@ typedef struct tn_writer {
 #define TN_WRITER_VARIABLE (1u << 16)
 
 void tn_writer_begin(tn_writer *w, const tn_jit_piece *p, uint32_t lanes);
-/* Writes all instructions, for the elements at index rcx of the ports. */
+/* Writes all instructions, for the elements at index rcx of the ports; in a loop over elements port
+ * | k << 20 is the k-th group of lanes from there. */
 void tn_writer_body(tn_writer *w);
 /* Writes instructions [first, end) alone. */
 void tn_writer_part(tn_writer *w, uint32_t first, uint32_t end);
@@ -45,6 +46,7 @@ void tn_writer_next(tn_writer *w, const int8_t *homes);
 void tn_writer_save(tn_writer *w, tn_element_type e, int reg, int32_t slot, bool k,
                     tn_x86_operand to);
 void tn_writer_load(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86_operand from);
+bool tn_writer_makes_mask(const tn_jit_piece *p, tn_jv v);
 bool tn_writer_is_k(const tn_writer *w, tn_jv v);
 void tn_writer_spill(tn_writer *w, tn_jv v);
 tn_x86_operand tn_writer_port(tn_writer *w, uint64_t aux, unsigned bytes, bool indexed);
