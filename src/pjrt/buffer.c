@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pjrt/object.h"
+#include "runtime/execute.h"
 
 PJRT_Error *tn_pjrt_Buffer_Destroy(PJRT_Buffer_Destroy_Args *args)
 {
@@ -100,6 +101,7 @@ PJRT_Error *tn_pjrt_Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args *args)
 {
     TN_PJRT_NEED(buffer);
     PJRT_Event *event;
+    tn_execute_note_wait();
     TN_PJRT_TRY(tn_pjrt_event_new(&event));
     return tn_pjrt_event_give(tn_buffer_ready_event(tn_of_buffer(args->buffer), &event->it), event,
                               &args->event);

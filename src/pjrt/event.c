@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "pjrt/object.h"
+#include "runtime/execute.h"
 
 tn_status *tn_pjrt_event_new(PJRT_Event **out)
 {
@@ -40,6 +41,7 @@ PJRT_Error *tn_pjrt_Event_Error(PJRT_Event_Error_Args *args)
 PJRT_Error *tn_pjrt_Event_Await(PJRT_Event_Await_Args *args)
 {
     TN_PJRT_NEED(event);
+    tn_execute_note_wait();
     return tn_pjrt_error(tn_event_await(args->event->it));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c - calls that bring the content of a buffer in, out or elsewhere. */
 #include "pjrt/object.h"
+#include "runtime/execute.h"
 #include "pjrt/shape.h"
 
 PJRT_Error *tn_pjrt_Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args *args)
@@ -46,6 +47,7 @@ PJRT_Error *tn_pjrt_Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args *args)
         return NULL;
     }
     PJRT_Event *event;
+    tn_execute_note_wait();
     TN_PJRT_TRY(tn_pjrt_event_new(&event));
     return tn_pjrt_event_give(tn_buffer_to_host(b, layout, args->dst, args->dst_size, &event->it),
                               event, &args->event);

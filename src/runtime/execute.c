@@ -445,6 +445,30 @@ static tn_status *execute(call *c, tn_loaded_executable **sized)
     return s;
 }
 
+/* ---- Threads that wait for what they start ---- */
+
+static _Thread_local struct {
+    bool waits;    /* since the last run was started */
+    unsigned runs; /* runs in a row that were waited for, up to TN_AWAITED_RUNS */
+} habit;
+
+void tn_execute_note_wait(void)
+{
+    habit.waits = true;
+}
+
+bool tn_execute_is_awaited(void)
+{
+    return habit.runs == TN_AWAITED_RUNS;
+}
+
+static void note_run(void)
+{
+    if (!habit.waits) habit.runs = 0;
+    else if (habit.runs < TN_AWAITED_RUNS) habit.runs++;
+    habit.waits = false;
+}
+
 tn_status *tn_execute(tn_loaded_executable *l, const tn_execute_options *options,
                       tn_buffer *const *const *args, size_t n_devices, size_t n_args,
                       tn_buffer **const *outs, tn_event **done)
@@ -460,6 +484,7 @@ tn_status *tn_execute(tn_loaded_executable *l, const tn_execute_options *options
     };
     tn_loaded_executable *sized = NULL;
     TN_TRY(wrap_custom_calls(options, &c.custom_calls));
+    note_run();
     tn_status *s = execute(&c, &sized);
     tn_loaded_executable_release(sized);
     tn_custom_calls_release(c.custom_calls);

@@ -41,6 +41,10 @@ const int *tn_loaded_executable_assignment(const tn_loaded_executable *l, size_t
 void tn_loaded_executable_delete(tn_loaded_executable *l);
 bool tn_loaded_executable_is_deleted(const tn_loaded_executable *l);
 
+/* Says that the calling thread is about to wait for a result. Threads that wait for each run before
+ * they start the next do short ones themselves. */
+void tn_execute_note_wait(void);
+
 typedef struct {
     int launch_id;                /* 0: none; see tn_device_poison */
     const int64_t *non_donatable; /* [n_non_donatable]: parameters not to take, donated or not */

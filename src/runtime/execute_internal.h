@@ -8,8 +8,13 @@
 #include "runtime/collective.h"
 #include "runtime/execute.h"
 
-/* Runs cheaper than this are done by the caller, since a thread takes about as long to wake. */
-enum { TN_INLINE_NS = 20000 };
+/* Runs cheaper than TN_INLINE_NS are done by the caller, since a thread takes about as long to
+ * wake. So are those cheaper than TN_AWAITED_INLINE_NS of a thread that has waited for each of its
+ * last TN_AWAITED_RUNS runs before it started the next: it would wait for this one too. */
+enum { TN_INLINE_NS = 20000, TN_AWAITED_INLINE_NS = 250000, TN_AWAITED_RUNS = 4 };
+
+/* Whether the calling thread is such. */
+bool tn_execute_is_awaited(void);
 
 /* A program as the runtime sees it. */
 typedef struct {

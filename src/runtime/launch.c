@@ -305,7 +305,9 @@ static bool is_cheap(const tn_launch_record *r)
 {
     if (!r->alone) return false;
     if (!r->device->synchronous) return true; /* appending is */
-    return !r->loaded->client->asynchronous || r->loaded->program.info->cost_ns < TN_INLINE_NS;
+    uint64_t ns = r->loaded->program.info->cost_ns;
+    return !r->loaded->client->asynchronous || ns < TN_INLINE_NS ||
+           (ns < TN_AWAITED_INLINE_NS && tn_execute_is_awaited());
 }
 
 static void enter_device(tn_launch_record *r)
