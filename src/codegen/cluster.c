@@ -15,6 +15,7 @@
 #define RECENT_FOR_NEIGHBOURS 8
 #define RECENT_GROUPS         4
 #define SLICED_AT_MOST        8
+#define JOINED_AT_LEAST       256
 
 const tn_value *tn_cluster_source(const tn_value *v)
 {
@@ -46,7 +47,8 @@ static bool is_fusable(const tn_op *op)
 static bool is_mappable(const tn_op *op)
 {
     tn_access_map map;
-    if (op->kind != TN_OP_broadcast_in_dim && op->kind != TN_OP_iota && op->kind != TN_OP_slice)
+    if (op->kind != TN_OP_broadcast_in_dim && op->kind != TN_OP_iota && op->kind != TN_OP_slice &&
+        op->kind != TN_OP_concatenate)
         return false;
     const tn_type *t = op->results[0].type;
     /* One element may be wanted as a scalar by a kernel. */
@@ -60,13 +62,34 @@ static bool is_mappable(const tn_op *op)
         if (tn_type_bytes(from) > SLICED_AT_MOST * tn_type_bytes(t)) return false;
         return tn_map_make(op, &map) && (!map.n_dims || map.step[map.n_dims - 1] <= 1);
     }
+    if (op->kind == TN_OP_concatenate) {
+        for (uint32_t i = 0; i < op->n_operands; i++)
+            if (!tn_type_is_static(op->operands[i]->type)) return false;
+        return tn_type_is_static(tn_map_source(op)->type) &&
+               tn_type_elements(t) >= JOINED_AT_LEAST && tn_map_make(op, &map) &&
+               map.step[map.n_dims - 1] == 1;
+    }
     return tn_map_make(op, &map);
 }
 
 static void want(tn_cluster_context *c, const tn_value *v)
 {
     c->flags[v->id] |= TN_VALUE_WANTED;
-    c->flags[tn_cluster_source(v)->id] |= TN_VALUE_WANTED;
+    v = tn_cluster_source(v);
+    c->flags[v->id] |= TN_VALUE_WANTED;
+    /* Pieces that are joined in memory are wanted there. */
+    if (!(c->flags[v->id] & TN_VALUE_MAPPED) || v->op->kind != TN_OP_concatenate) return;
+    for (uint32_t i = 0; i < v->op->n_operands; i++) want(c, v->op->operands[i]);
+}
+
+/* Only tile programs may read what is joined, for which slices need no memory. */
+static void map_pieces(tn_cluster_context *c, const tn_op *op)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const tn_value *v = op->operands[i];
+        if (v != tn_map_source(op) && tn_type_elements(v->type) > 1)
+            c->flags[v->id] |= TN_VALUE_MAPPED;
+    }
 }
 
 /* The places of an argmax, which its evaluator knows. */
@@ -90,7 +113,13 @@ static void look_at(tn_cluster_context *c, const tn_region *r, bool in_body)
         op->mark = 0;
         bool fusable = !in_body && is_fusable(op);
         if (fusable) c->flags[op->results[0].id] |= TN_VALUE_FUSABLE;
-        if (c->fuse && !in_body && is_mappable(op)) c->flags[op->results[0].id] |= TN_VALUE_MAPPED;
+        bool mappable = c->fuse && !in_body && is_mappable(op);
+        if (mappable) c->flags[op->results[0].id] |= TN_VALUE_MAPPED;
+        if (mappable && op->kind == TN_OP_concatenate) {
+            map_pieces(c, op);
+            want(c, tn_map_source(op));
+            continue;
+        }
         for (uint32_t i = 0; i < op->n_operands; i++) {
             const tn_value *v = tn_cluster_source(op->operands[i]);
             bool mapped = c->flags[v->id] & TN_VALUE_MAPPED;
@@ -129,7 +158,7 @@ static int64_t group_of(const tn_groups *f, const tn_value *v)
     v = tn_cluster_source(v);
     if (tn_is_mapped(f->c, v)) {
         if (!v->op->n_operands) return NOWHERE;
-        v = tn_cluster_source(v->op->operands[0]);
+        v = tn_cluster_source(tn_map_source(v->op));
     }
     if (tn_constant_of(v)) return NOWHERE;
     if (!v->op || v->op->region != f->region || v->op->mark < f->first) return NOWHERE;

@@ -45,7 +45,8 @@ void tn_cluster_region(tn_cluster_context *c, const tn_region *r, const tn_clust
 enum {
     TN_VALUE_FUSABLE = 1, /* of an elementwise op that a tile program may hold */
     TN_VALUE_WANTED = 2,  /* somebody wants it in memory */
-    TN_VALUE_MAPPED = 4   /* of a broadcast, slice or iota that tile programs read through a map */
+    TN_VALUE_MAPPED =
+        4 /* of a broadcast, slice, join or iota that tile programs read through a map */
 };
 
 /* The value of which `v` has the elements in their order: looks through reshapes. */

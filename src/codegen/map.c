@@ -50,6 +50,90 @@ static bool map_slice(const tn_op *op, tn_access_map *out)
     return true;
 }
 
+const tn_value *tn_map_source(const tn_op *op)
+{
+    const tn_value *v = op->operands[0];
+    bool sliced = op->kind == TN_OP_concatenate && v->op && v->op->kind == TN_OP_slice;
+    return sliced ? v->op->operands[0] : v;
+}
+
+/* Where piece `v` of a concatenate begins in `from` and how far its elements are apart there;
+ * false: it is no slice of it, and not all of it. */
+static bool piece_along(const tn_value *v, const tn_value *from, uint32_t dim, int64_t *start,
+                        int64_t *step)
+{
+    uint32_t n;
+    *start = 0;
+    *step = 1;
+    if (v == from) return true;
+    if (!v->op || v->op->kind != TN_OP_slice || v->op->operands[0] != from) return false;
+    *start = tn_op_ints(v->op, TN_ATTR_start_indices, &n)[dim];
+    *step = tn_op_ints(v->op, TN_ATTR_strides, &n)[dim];
+    return true;
+}
+
+/* Is `v` as the first piece, but for where it begins along `dim`? */
+static bool is_like(const tn_value *v, const tn_value *first, const tn_value *from, uint32_t dim)
+{
+    for (uint32_t d = 0; d < from->type->rank; d++) {
+        int64_t start, step, first_start, first_step;
+        if (!piece_along(v, from, d, &start, &step) ||
+            !piece_along(first, from, d, &first_start, &first_step) || step != first_step)
+            return false;
+        if (d != dim && start != first_start) return false;
+    }
+    return true;
+}
+
+static bool map_concatenate(const tn_op *op, tn_access_map *out)
+{
+    const tn_value *from = tn_map_source(op), *first = op->operands[0];
+    const tn_type *to = tn_result_type(op, 0);
+    uint32_t dim = (uint32_t)tn_op_int(op, TN_ATTR_dimension, 0);
+    int64_t each = tn_type_elements(from->type), at = 0;
+    if (op->n_operands < 2 || op->n_operands > TN_MAP_CUTS + 1 || !each) return false;
+    for (uint32_t k = 0; k < op->n_operands; k++)
+        if (!is_like(op->operands[k], first, from, dim)) return false;
+    out->n_cuts = op->n_operands - 1;
+    for (uint32_t d = 0; d < to->rank; d++) {
+        int64_t start, step;
+        if (!piece_along(first, from, d, &start, &step)) return false;
+        each /= from->type->dims[d];
+        out->base += start * each;
+        if (d < dim) {
+            if (!add_dim(out, to->dims[d], step * each)) return false;
+            continue;
+        }
+        uint32_t last = out->n_dims - 1;
+        if (d > dim && last == out->cut_dim && out->step[last] == step * each * to->dims[d]) {
+            /* Rows of it are next to each other. */
+            out->size[last] *= to->dims[d];
+            out->step[last] = step * each;
+            for (uint32_t k = 0; k < out->n_cuts; k++) out->cut[k] *= to->dims[d];
+            continue;
+        }
+        if (d > dim) {
+            if (!add_dim(out, to->dims[d], step * each)) return false;
+            continue;
+        }
+        /* Cuts are in a dimension of their own. */
+        if (out->n_dims == TN_MAP_DIMS) return false;
+        out->cut_dim = out->n_dims;
+        out->size[out->n_dims] = to->dims[d];
+        out->step[out->n_dims++] = step * each;
+        for (uint32_t k = 0; k < op->n_operands; k++) {
+            int64_t begin;
+            if (!piece_along(op->operands[k], from, d, &begin, &step)) return false;
+            if (k) {
+                out->cut[k - 1] = at;
+                out->jump[k - 1] = (begin - start - at * step) * each;
+            }
+            at += op->operands[k]->type->dims[d];
+        }
+    }
+    return true;
+}
+
 static bool map_iota(const tn_op *op, tn_access_map *out)
 {
     const tn_type *t = tn_result_type(op, 0);
@@ -62,9 +146,10 @@ static bool map_iota(const tn_op *op, tn_access_map *out)
 bool tn_map_make(const tn_op *op, tn_access_map *out)
 {
     *out = (tn_access_map){0};
-    bool fits = op->kind == TN_OP_iota    ? map_iota(op, out)
-                : op->kind == TN_OP_slice ? map_slice(op, out)
-                                          : map_broadcast(op, out);
+    bool fits = op->kind == TN_OP_iota          ? map_iota(op, out)
+                : op->kind == TN_OP_slice       ? map_slice(op, out)
+                : op->kind == TN_OP_concatenate ? map_concatenate(op, out)
+                                                : map_broadcast(op, out);
     if (!fits) return false;
     /* Nothing but repetition is element 0 everywhere. */
     if (out->n_dims == 1 && out->step[0] == 0) out->n_dims = 0;
@@ -206,9 +291,14 @@ static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t
         at += index[d] * m->step[d];
     }
     while (n > 0) {
-        int64_t run = m->size[inner] - index[inner];
+        int64_t run = m->size[inner] - index[inner], jump = 0;
+        for (uint32_t k = 0; k < m->n_cuts; k++) {
+            int64_t left = m->cut[k] - index[m->cut_dim];
+            if (left <= 0) jump = m->jump[k];
+            else if (m->cut_dim == inner && left < run) run = left;
+        }
         if (run > n) run = n;
-        load_run(s, to, at, run, m->step[inner]);
+        load_run(s, to, at + jump, run, m->step[inner]);
         to += run * s->bytes;
         n -= run;
         /* On to the next row. */

@@ -76,6 +76,68 @@ PASS_TEST(iotas_are_loaded_in_pieces)
     }
 }
 
+/* Slices of one array, or all of it, that are the same but along one dimension. */
+PASS_TEST(joined_slices_are_loaded_in_pieces)
+{
+    static int32_t from[1296], parts[4][1296], whole[4 * 1296], piece[4 * 1296];
+    for (int i = 0; i < 1296; i++) from[i] = i * 31;
+    for (int round = 0, done = 0; done < 300; round++) {
+        int64_t dims[4], start[4], limit[4], stride[4], to[4];
+        uint32_t rank = 1 + below(4), n = 2 + below(3), dim = below(rank);
+        bool crops = below(2);
+        for (uint32_t d = 0; d < rank; d++) {
+            dims[d] = 2 + below(5);
+            stride[d] = crops ? 1 + below(2) : 1;
+            start[d] = crops ? below((uint32_t)dims[d]) : 0;
+            limit[d] = crops ? start[d] + 1 + below((uint32_t)(dims[d] - start[d])) : dims[d];
+            to[d] = (limit[d] - start[d] + stride[d] - 1) / stride[d];
+        }
+        tn_value *x = TN_NEW(b->arena, tn_value);
+        x->type = tn_type_tensor(b->arena, TN_I32, rank, dims);
+        tn_op *join = tn_op_new(b->module, TN_OP_concatenate, n, 1, 0);
+        tn_op_set_attr(b->module, join, TN_ATTR_dimension, tn_attr_int(b->arena, dim));
+        tn_tensor in = {from, x->type}, made[4];
+        tn_eval_context ctx = {0};
+        int64_t total = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            made[k] = in;
+            join->operands[k] = x;
+            if (crops || below(2)) {
+                start[dim] = below((uint32_t)dims[dim]);
+                limit[dim] = start[dim] + 1 + below((uint32_t)(dims[dim] - start[dim]));
+                to[dim] = (limit[dim] - start[dim] + stride[dim] - 1) / stride[dim];
+                tn_op *op = tn_op_new(b->module, TN_OP_slice, 1, 1, 0);
+                op->operands[0] = x;
+                op->results[0].type = tn_type_tensor(b->arena, TN_I32, rank, to);
+                tn_op_set_attr(b->module, op, TN_ATTR_start_indices,
+                               tn_attr_ints(b->arena, start, rank));
+                tn_op_set_attr(b->module, op, TN_ATTR_limit_indices,
+                               tn_attr_ints(b->arena, limit, rank));
+                tn_op_set_attr(b->module, op, TN_ATTR_strides,
+                               tn_attr_ints(b->arena, stride, rank));
+                made[k] = (tn_tensor){parts[k], op->results[0].type};
+                MUST(tn_interpret_op(op, &ctx, NULL, &in, &made[k]));
+                join->operands[k] = &op->results[0];
+            }
+            total += made[k].type->dims[dim];
+        }
+        to[dim] = total;
+        join->results[0].type = tn_type_tensor(b->arena, TN_I32, rank, to);
+        tn_tensor result = {whole, join->results[0].type};
+        MUST(tn_interpret_op(join, &ctx, NULL, made, &result));
+        tn_access_map map;
+        assert_true(tn_map_make(join, &map));
+        assert_ptr_equal(tn_map_source(join), x);
+        done++;
+        int64_t size = tn_type_elements(join->results[0].type);
+        for (int i = 0; i < 20; i++) {
+            int64_t begin = below((uint32_t)size), m = 1 + below((uint32_t)(size - begin));
+            tn_map_load(&map, sizeof(int32_t), from + map.base, begin, m, piece);
+            assert_memory_equal(piece, whole + begin, (size_t)m * sizeof *piece);
+        }
+    }
+}
+
 PASS_TEST(elements_of_any_width_are_laid_out)
 {
     static const unsigned widths[] = {1, 2, 4, 8, 16};
@@ -85,7 +147,8 @@ PASS_TEST(elements_of_any_width_are_laid_out)
         for (int i = 0; i < 37; i++) assert_memory_equal(to + i * widths[w], element, widths[w]);
         for (unsigned i = 0; i < sizeof row; i++) row[i] = (char)(i + 1);
         /* A column: element i of 3 repeated 7 times, and a row of 3 repeated 7 times. */
-        tn_access_map column = {2, 0, {3, 7}, {1, 0}}, period = {2, 0, {7, 3}, {0, 1}};
+        tn_access_map column = {.n_dims = 2, .size = {3, 7}, .step = {1, 0}},
+                      period = {.n_dims = 2, .size = {7, 3}, .step = {0, 1}};
         tn_map_load(&column, widths[w], row, 5, 16, to);
         for (int i = 0; i < 16; i++)
             assert_memory_equal(to + i * widths[w], row + (i + 5) / 7 * widths[w], widths[w]);
@@ -100,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broadcasts_are_loaded_in_pieces),
         cmocka_unit_test(iotas_are_loaded_in_pieces),
+        cmocka_unit_test(joined_slices_are_loaded_in_pieces),
         cmocka_unit_test(elements_of_any_width_are_laid_out),
     };
     return cmocka_run_group_tests_name("codegen-map", tests, NULL, NULL);

@@ -27,7 +27,7 @@ static void note_uses(search *s, const tn_op *op, uint32_t group)
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const tn_value *v = tn_cluster_source(op->operands[i]);
         while (tn_is_mapped(s->f->c, v) && v->op->n_operands)
-            v = tn_cluster_source(v->op->operands[0]);
+            v = tn_cluster_source(tn_map_source(v->op));
         if (s->last_use[v->id] < group + 1) s->last_use[v->id] = group + 1;
     }
     for (uint32_t i = 0; i < op->n_regions; i++)
@@ -62,7 +62,7 @@ static bool is_there(const search *s, const tn_value *v)
     if (tn_constant_of(v)) return true;
     if (tn_is_mapped(s->f->c, v)) {
         if (!v->op->n_operands) return true;
-        v = tn_cluster_source(v->op->operands[0]);
+        v = tn_cluster_source(tn_map_source(v->op));
         /* A map behind a map is read from memory. */
         if (tn_is_mapped(s->f->c, v)) return !is_local(s, v) || v->op->mark < s->f->first + s->at;
         return is_there(s, v);
@@ -81,7 +81,7 @@ static size_t cost_of_copy(search *s, const tn_value *v, uint32_t depth)
         if (is_there(s, x)) continue;
         for (uint32_t j = 0; j < s->n_copies; j++)
             if (s->copies[j] == x->op) goto next;
-        if (tn_is_mapped(s->f->c, x)) x = tn_cluster_source(x->op->operands[0]);
+        if (tn_is_mapped(s->f->c, x)) x = tn_cluster_source(tn_map_source(x->op));
         uint32_t before = s->n_copies;
         size_t kept = tn_type_bytes(x->type), copied = SIZE_MAX;
         if (depth < 4 && is_cheap(s, x) && tn_type_elements(x->type) == tn_type_elements(v->type) &&

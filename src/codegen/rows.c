@@ -111,6 +111,7 @@ static bool is_of_space(const tn_lines *l, const space *s)
 
 static bool is_along_rows(const tn_access_map *m, int64_t rows, int64_t per_row)
 {
+    if (m->n_cuts) return false;
     if (per_row == 1) return m->n_dims == 1 && m->size[0] == rows && m->step[0] == 1;
     return m->n_dims == 2 && m->size[0] == rows && m->step[0] == 1 && m->size[1] == per_row &&
            m->step[1] == 0;

@@ -25,10 +25,15 @@ struct tn_thread_pool;
  * `size`, outermost dimension first, and the parts weighed by `step` (in elements). Neighbours that
  * could be one dimension are one. Loads leave `base` to their caller. */
 #define TN_MAP_DIMS 8
+#define TN_MAP_CUTS 3
 typedef struct {
     uint32_t n_dims; /* 0: always element 0 */
     int64_t base;    /* added to each: where a slice begins */
     int64_t size[TN_MAP_DIMS], step[TN_MAP_DIMS];
+    /* Slices of one array that are joined: places from `cut` on along one dimension lie `jump`
+     * elements further than its step says. */
+    uint32_t n_cuts, cut_dim;
+    int64_t cut[TN_MAP_CUTS], jump[TN_MAP_CUTS];
 } tn_access_map;
 
 /* Memory that a program reads or writes. */
@@ -85,9 +90,12 @@ void tn_tile_run_part(const tn_tile_program *p, void *const *memory, int64_t beg
 /* May output `out` be the memory of input `in`? */
 bool tn_tile_may_overwrite(const tn_tile_program *p, uint32_t in, uint32_t out);
 
-/* Makes the map of a broadcast_in_dim, slice or iota op; false when it has more dimensions than a
- * map holds, or none. An iota is read from the memory whose element k is k. */
+/* Makes the map of a broadcast_in_dim, slice or iota op, or of a concatenate of slices of one
+ * array; false when it has more dimensions or pieces than a map holds, or none. An iota is read
+ * from the memory whose element k is k. */
 bool tn_map_make(const tn_op *op, tn_access_map *out);
+/* The value from whose memory the result of such an op is read; not for iota. */
+const tn_value *tn_map_source(const tn_op *op);
 /* Whether that memory can be done without for elements of this type. */
 bool tn_map_has_ramp(tn_element_type e);
 /* As tn_map_load from that memory. */

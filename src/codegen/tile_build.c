@@ -89,7 +89,7 @@ static site add_load(builder *b, const tn_value *v)
     bool ramp = v->op->kind == TN_OP_iota;
     site source = {AT_ADDRESS, 0, 0, 0};
     if (!ramp) {
-        source = add_input(b, tn_cluster_source(v->op->operands[0]), false);
+        source = add_input(b, tn_cluster_source(tn_map_source(v->op)), false);
         touch(b, &source);
         source.offset = (uint64_t)map->base * bytes;
         if (!map->n_dims) return add_fill(b, source, bytes);

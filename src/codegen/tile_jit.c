@@ -221,6 +221,7 @@ static void find_row_loads(builder *b, micro *loads, run *r)
         const tn_tile_op *op = &b->ops[i].op;
         if (op->kernel.run || op->ramp) continue;
         const tn_access_map *m = op->map;
+        if (m->n_cuts) continue;
         bool whole = m->n_dims == 1 && m->step[0] == 1; /* a piece of memory */
         bool rows = m->n_dims == 2 && (m->step[1] == 0 || m->step[1] == 1) &&
                     m->size[1] >= ROW_AT_LEAST && (!r->row || r->row == m->size[1]);
