@@ -13,6 +13,8 @@
 
 #include "base/isa_test.h"
 #include "kernels/conv.h"
+#include "kernels/conv_amx.h"
+#include "kernels/half.h"
 
 static uint64_t seed = 1;
 static int64_t random_below(int64_t n)
@@ -351,6 +353,68 @@ static void an_infinite_kernel_meets_padding_at_the_ends_only(void **state)
     for (int i = 1; i < N; i++) assert_true(isinf(out[i]));
 }
 
+/* bf16 and bytes in matrix registers: sums of small whole numbers are exact. */
+static bool check_amx(tn_conv c, bool bytes, bool with_pool)
+{
+    problem p;
+    c.type = bytes ? TN_I32 : TN_F32;
+    make_problem(&p, c, LAST);
+    tn_element_type narrow = bytes ? TN_I8 : TN_BF16;
+    tn_amx_kind kind = tn_conv_amx_kind(&p.c, narrow, narrow, c.type);
+    if (kind != TN_AMX_NONE) {
+        size_t size = bytes ? 1 : 2, out_bytes = p.out_count * 4;
+        char *in = malloc(p.in_count * size), *kernel = malloc(p.kernel_count * size);
+        char *out = malloc(out_bytes);
+        for (int side = 0; side < 2; side++)
+            for (size_t i = 0; i < (side ? p.kernel_count : p.in_count); i++) {
+                int64_t v = (side ? p.kernel : p.in)[i].re;
+                char *to = (side ? kernel : in) + i * size;
+                if (bytes) *(int8_t *)to = (int8_t)v;
+                else *(uint16_t *)to = tn_bf16_of_f32((float)v);
+            }
+        tn_thread_pool *on = with_pool ? pool : NULL;
+        void *memory = aligned_alloc(64, tn_conv_amx_workspace(&p.c, kind, on) / 64 * 64 + 64);
+        assert_true(tn_conv_amx_run(&p.c, kind, c.type, in, kernel, out, on, memory));
+        for (size_t i = 0; i < p.out_count; i++) {
+            if (bytes) assert_int_equal(((int32_t *)out)[i], ((int32_t *)p.expected)[i]);
+            else assert_true(((float *)out)[i] == ((float *)p.expected)[i]);
+        }
+        if (!bytes) { /* what might be flushed is refused */
+            ((uint16_t *)kernel)[p.kernel_count / 2] = 1;
+            assert_false(tn_conv_amx_run(&p.c, kind, c.type, in, kernel, out, on, memory));
+        }
+        free(in), free(kernel), free(out), free(memory);
+    }
+    free(p.in), free(p.kernel), free(p.in_data), free(p.kernel_data), free(p.expected);
+    return kind != TN_AMX_NONE;
+}
+
+static void narrow_types_in_matrix_registers(void **state)
+{
+    if (!tn_amx_usable()) {
+        fprintf(stderr, "no matrix registers here (AMX): convolutions in them are not tested\n");
+        skip();
+    }
+    int done = 0;
+    for (int round = 0; round < 150; round++) {
+        tn_conv c = {.groups = 1,
+                     .batch = 1 + random_below(3),
+                     .in_features = 16 + random_below(60),
+                     .out_features = 16 + random_below(40),
+                     .rank = 1 + (int)random_below(3)};
+        for (int d = 0; d < c.rank; d++) {
+            tn_conv_axis *a = &c.axes[d];
+            *a = axis(c.rank == 1 ? 20 + random_below(200) : 4 + random_below(9),
+                      1 + random_below(3), 1 + random_below(3), random_below(3));
+            a->kernel_dilation = 1 + random_below(2);
+            a->reversed = random_below(3) == 0;
+            a->out_size = output_size(a, random_below(3));
+        }
+        done += check_amx(c, round % 2, round % 3);
+    }
+    assert_true(done > 50);
+}
+
 /* More terms than fit a panel, so the kernel is done in blocks. */
 static void a_kernel_larger_than_the_cache(void **state)
 {
@@ -401,6 +465,7 @@ static int run(void)
         cmocka_unit_test(depthwise_and_grouped),
         cmocka_unit_test(lines_of_few_features),
         cmocka_unit_test(an_infinite_kernel_meets_padding_at_the_ends_only),
+        cmocka_unit_test(narrow_types_in_matrix_registers),
         cmocka_unit_test(a_kernel_larger_than_the_cache),
         cmocka_unit_test(empty_sizes),
         cmocka_unit_test(absurd_sizes_do_not_fit),

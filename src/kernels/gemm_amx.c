@@ -65,22 +65,41 @@ static bool is_byte(tn_element_type t)
     return t == TN_I8 || t == TN_U8 || t == TN_I4 || t == TN_U4 || t == TN_I2 || t == TN_U2;
 }
 
+tn_amx_kind tn_amx_kind_of(tn_element_type a, tn_element_type b)
+{
+    if (a == TN_BF16 && b == TN_BF16) return TN_AMX_BF16;
+    if (!is_byte(a) || !is_byte(b)) return TN_AMX_NONE;
+    bool a_signed = tn_element_type_class(a) == TN_CLASS_SINT,
+         b_signed = tn_element_type_class(b) == TN_CLASS_SINT;
+    if (a_signed) return b_signed ? TN_AMX_SS : TN_AMX_SU;
+    return b_signed ? TN_AMX_US : TN_AMX_UU;
+}
+
 tn_amx_kind tn_gemm_amx_kind(const tn_gemm_plan *p, tn_element_type a, tn_element_type b)
 {
-    bool bf16 = p->kind == TN_GEMM_F32 && a == TN_BF16 && b == TN_BF16;
-    if (!bf16 && !(p->kind == TN_GEMM_I32 && is_byte(a) && is_byte(b))) return TN_AMX_NONE;
+    tn_amx_kind kind = tn_amx_kind_of(a, b);
+    if (kind == TN_AMX_NONE || p->kind != (kind == TN_AMX_BF16 ? TN_GEMM_F32 : TN_GEMM_I32))
+        return TN_AMX_NONE;
     if (p->m < MIN_LANES || p->n < MIN_LANES || p->k * p->a_size < MIN_K_BYTES || p->k > MAX_K)
         return TN_AMX_NONE;
     bool a_lines = p->a_row == p->a_size || p->a_col == p->a_size;
     bool b_lines = p->b_row == p->b_size || p->b_col == p->b_size;
     /* Rows or columns that are all the same would be copied out. */
     bool spread = !p->a_row || !p->a_col || !p->b_row || !p->b_col;
-    if (!a_lines || !b_lines || spread || !tn_amx_usable()) return TN_AMX_NONE;
-    if (bf16) return TN_AMX_BF16;
-    bool a_signed = tn_element_type_class(a) == TN_CLASS_SINT,
-         b_signed = tn_element_type_class(b) == TN_CLASS_SINT;
-    if (a_signed) return b_signed ? TN_AMX_SS : TN_AMX_SU;
-    return b_signed ? TN_AMX_US : TN_AMX_UU;
+    return a_lines && b_lines && !spread && tn_amx_usable() ? kind : TN_AMX_NONE;
+}
+
+/* The condition of gemm_amx.h. Biased exponents: 1 is that of the smallest normal number, 255 is
+ * infinity. */
+bool tn_amx_values_fit(tn_amx_range a, tn_amx_range b, int64_t k)
+{
+    unsigned high_a = a.high >> 7, high_b = b.high >> 7, bits = 0;
+    if (high_a == 255 || high_b == 255) return false;
+    if (a.low == UINT16_MAX || b.low == UINT16_MAX) return true; /* one of them is all 0 */
+    unsigned low_a = (a.low + 1) >> 7, low_b = (b.low + 1) >> 7;
+    while ((int64_t)1 << bits < k) bits++;
+    return low_a >= 1 && low_b >= 1 && low_a + low_b >= 2 * 127 - 126 + 14 &&
+           high_a + high_b + 2 + bits < 2 * 127 + 127;
 }
 
 #if defined(TN_HAVE_AMX)
@@ -166,7 +185,7 @@ static void raise_to(atomic_uint *to, unsigned x)
 static void pack_items(void *ctx, int64_t begin, int64_t end)
 {
     job *j = ctx;
-    tn_amx_range a = {UINT16_MAX, 0}, b = a;
+    tn_amx_range a = TN_AMX_NO_RANGE, b = a;
     int64_t bytes = j->steps * TN_AMX_TILE;
     for (int64_t i = begin; i < end; i++) {
         if (i < j->a_panels) tn_amx_pack(&j->a, i, j->packed_a + i * bytes, &a);
@@ -176,18 +195,9 @@ static void pack_items(void *ctx, int64_t begin, int64_t end)
     lower(&j->low_b, b.low), raise_to(&j->high_b, b.high);
 }
 
-/* The condition of gemm_amx.h. Biased exponents: 1 is that of the smallest normal number, 255 is
- * infinity. */
-static bool values_fit(const job *j)
-{
-    if (j->low_a == UINT16_MAX || j->low_b == UINT16_MAX) /* one of them is all 0 */
-        return j->high_a >> 7 < 255 && j->high_b >> 7 < 255;
-    unsigned low_a = (j->low_a + 1) >> 7, low_b = (j->low_b + 1) >> 7;
-    unsigned high_a = j->high_a >> 7, high_b = j->high_b >> 7, bits = 0;
-    while ((int64_t)1 << bits < j->p->k) bits++;
-    return low_a >= 1 && low_b >= 1 && low_a + low_b >= 2 * 127 - 126 + 14 && high_a < 255 &&
-           high_b < 255 && high_a + high_b + 2 + bits < 2 * 127 + 127;
-}
+static const int64_t packed_at[CHUNK_STEPS] = {
+#define FOUR(i) (i) * 1024, (i) * 1024 + 1024, (i) * 1024 + 2048, (i) * 1024 + 3072
+    FOUR(0), FOUR(4), FOUR(8), FOUR(12)};
 
 static void compute_item(const job *j, int64_t i0, int64_t j0, char *aside)
 {
@@ -207,7 +217,7 @@ static void compute_item(const job *j, int64_t i0, int64_t j0, char *aside)
         for (int64_t y = 0; y < col_panels; y += 2)
             for (int64_t x = 0; x < row_panels; x += 2)
                 blocks[2 * (x + 1 < row_panels) + (y + 1 < col_panels)](
-                    steps, a + x * a_panel + s * TN_AMX_TILE, a_panel,
+                    steps, a + x * a_panel + s * TN_AMX_TILE, packed_at, TN_AMX_ROW, a_panel,
                     b + y * a_panel + s * TN_AMX_TILE, a_panel,
                     c + x * TN_AMX_LANES * c_row + y * TN_AMX_ROW, c_row, s > 0);
     }
@@ -238,7 +248,9 @@ bool tn_gemm_amx_run(const tn_gemm_plan *p, const char *a, const char *b, char *
     j.packed_b = workspace + j.a_panels * panel_bytes;
     j.low_a = j.low_b = UINT16_MAX;
     tn_parallel_for(pool, panels, 0.04 * (double)panel_bytes, pack_items, &j);
-    if (p->amx == TN_AMX_BF16 && !values_fit(&j)) return false;
+    tn_amx_range range_a = {(uint16_t)j.low_a, (uint16_t)j.high_a},
+                 range_b = {(uint16_t)j.low_b, (uint16_t)j.high_b};
+    if (p->amx == TN_AMX_BF16 && !tn_amx_values_fit(range_a, range_b, p->k)) return false;
     tn_work_parts parts;
     tn_work_parts_init(&parts, j.packed_b + j.b_panels * panel_bytes, aside_bytes(&j),
                        tn_thread_pool_size(pool));

@@ -27,6 +27,17 @@ size_t tn_gemm_amx_workspace(const tn_gemm_plan *p, int threads);
 bool tn_gemm_amx_run(const tn_gemm_plan *p, const char *a, const char *b, char *c,
                      tn_thread_pool *pool, char *workspace);
 
+/* The kind for two types of elements; TN_AMX_NONE if it isn't bytes or bf16. */
+tn_amx_kind tn_amx_kind_of(tn_element_type a, tn_element_type b);
+
+/* The smallest |x| but 0, minus one, and the largest |x| of bf16 numbers, as 16-bit integers. */
+typedef struct {
+    uint16_t low, high;
+} tn_amx_range;
+#define TN_AMX_NO_RANGE ((tn_amx_range){UINT16_MAX, 0})
+/* Whether sums of k products of bf16 numbers in these ranges come out as they should. */
+bool tn_amx_values_fit(tn_amx_range a, tn_amx_range b, int64_t k);
+
 /* --- gemm_amx_isa.c --- */
 
 enum { TN_AMX_LANES = 16, TN_AMX_ROW = 64, TN_AMX_TILE = 1024 };
@@ -40,18 +51,18 @@ typedef struct {
     bool is_b;
 } tn_amx_operand;
 
-/* The smallest |x| but 0, minus one, and the largest |x| of bf16 numbers, as 16-bit integers. */
-typedef struct {
-    uint16_t low, high;
-} tn_amx_range;
-
 /* Writes the tiles of lanes [16 panel, 16 panel + 16), lanes and elements beyond the end as 0. */
 void tn_amx_pack(const tn_amx_operand *o, int64_t panel, char *dst, tn_amx_range *range);
 
-/* c = (add ? c : 0) + sum over `steps` tiles; a_panel, b_panel: bytes from one panel to the next.
- */
-typedef void tn_amx_block(int64_t steps, const char *a, int64_t a_panel, const char *b,
-                          int64_t b_panel, char *c, int64_t c_row, bool add);
+/* Copies rows, filled with 0 to whole 64 bytes. */
+void tn_amx_copy(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,
+                 int64_t bytes, tn_amx_range *range);
+
+/* c = (add ? c : 0) + sum over `steps` tiles. The tile of A of step s has its rows, a_row bytes
+ * apart, at a + at[s]; a_panel, b_panel: bytes from one panel to the next. */
+typedef void tn_amx_block(int64_t steps, const char *a, const int64_t *at, int64_t a_row,
+                          int64_t a_panel, const char *b, int64_t b_panel, char *c, int64_t c_row,
+                          bool add);
 /* [kind - 1][2 * (panels of A - 1) + panels of B - 1] */
 extern tn_amx_block *const tn_amx_blocks[TN_AMX_KIND_COUNT - 1][4];
 

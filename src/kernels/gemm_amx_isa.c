@@ -144,6 +144,38 @@ static void pack_lines(const tn_amx_operand *o, const char *src, int64_t lanes, 
     for (int64_t q = rows; q < all; q++, dst += 64) _mm512_store_si512(dst, _mm512_setzero_si512());
 }
 
+static void widen_range(tn_amx_range *range, const ranges *r)
+{
+    uint16_t low[32], high[32];
+    memcpy(low, &r->low, sizeof low);
+    memcpy(high, &r->high, sizeof high);
+    for (int i = 0; i < 32; i++) {
+        if (low[i] < range->low) range->low = low[i];
+        if (high[i] > range->high) range->high = high[i];
+    }
+}
+
+void tn_amx_copy(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,
+                 int64_t bytes, tn_amx_range *range)
+{
+    ranges r = {_mm512_set1_epi16(-1), _mm512_setzero_si512()};
+    int64_t whole = bytes / 64;
+    __mmask64 rest = ((uint64_t)1 << bytes % 64) - 1;
+    for (int64_t i = 0; i < rows; i++, dst += dst_row, src += src_row) {
+        for (int64_t s = 0; s < whole; s++) {
+            __m512i x = _mm512_loadu_si512(src + 64 * s);
+            see(&r, x);
+            _mm512_storeu_si512(dst + 64 * s, x);
+        }
+        if (rest) {
+            __m512i x = _mm512_maskz_loadu_epi8(rest, src + 64 * whole);
+            see(&r, x);
+            _mm512_storeu_si512(dst + 64 * whole, x);
+        }
+    }
+    widen_range(range, &r);
+}
+
 void tn_amx_pack(const tn_amx_operand *o, int64_t panel, char *dst, tn_amx_range *range)
 {
     ranges r = {_mm512_set1_epi16(-1), _mm512_setzero_si512()};
@@ -155,43 +187,39 @@ void tn_amx_pack(const tn_amx_operand *o, int64_t panel, char *dst, tn_amx_range
     else pack_lines(o, src, lanes, dst, &r);
     if (rows == o->is_b)
         for (int64_t s = 0; s < (o->k * o->e + 63) / 64; s++) transpose_tile(dst + s * TN_AMX_TILE);
-    if (o->e == 1) return;
-    uint16_t low[32], high[32];
-    memcpy(low, &r.low, sizeof low);
-    memcpy(high, &r.high, sizeof high);
-    for (int i = 0; i < 32; i++) {
-        if (low[i] < range->low) range->low = low[i];
-        if (high[i] > range->high) range->high = high[i];
-    }
+    if (o->e > 1) widen_range(range, &r);
 }
 
 /* --- sums: tiles 0 to 3 are C, 4 and 5 A, 6 and 7 B --- */
 
-#define START(t, at)                                                                               \
-    if (add) _tile_loadd(t, at, c_row);                                                            \
+#define START(t, place)                                                                            \
+    if (add) _tile_loadd(t, place, c_row);                                                         \
     else _tile_zero(t)
 
+#define BLOCK(name)                                                                                \
+    static void name(int64_t steps, const char *a, const int64_t *at, int64_t a_row,               \
+                     int64_t a_panel, const char *b, int64_t b_panel, char *c, int64_t c_row,      \
+                     bool add)
+
 #define BLOCKS(name, dp)                                                                           \
-    static void name##_1_1(int64_t steps, const char *a, int64_t a_panel, const char *b,           \
-                           int64_t b_panel, char *c, int64_t c_row, bool add)                      \
+    BLOCK(name##_1_1)                                                                              \
     {                                                                                              \
         (void)a_panel, (void)b_panel;                                                              \
         START(0, c);                                                                               \
-        for (; steps > 0; steps--, a += TN_AMX_TILE, b += TN_AMX_TILE) {                           \
-            _tile_loadd(4, a, 64);                                                                 \
+        for (int64_t s = 0; s < steps; s++, b += TN_AMX_TILE) {                                    \
+            _tile_loadd(4, a + at[s], a_row);                                                      \
             _tile_loadd(6, b, 64);                                                                 \
             dp(0, 4, 6);                                                                           \
         }                                                                                          \
         _tile_stored(0, c, c_row);                                                                 \
     }                                                                                              \
-    static void name##_1_2(int64_t steps, const char *a, int64_t a_panel, const char *b,           \
-                           int64_t b_panel, char *c, int64_t c_row, bool add)                      \
+    BLOCK(name##_1_2)                                                                              \
     {                                                                                              \
         (void)a_panel;                                                                             \
         START(0, c);                                                                               \
         START(1, c + 64);                                                                          \
-        for (; steps > 0; steps--, a += TN_AMX_TILE, b += TN_AMX_TILE) {                           \
-            _tile_loadd(4, a, 64);                                                                 \
+        for (int64_t s = 0; s < steps; s++, b += TN_AMX_TILE) {                                    \
+            _tile_loadd(4, a + at[s], a_row);                                                      \
             _tile_loadd(6, b, 64);                                                                 \
             dp(0, 4, 6);                                                                           \
             _tile_loadd(7, b + b_panel, 64);                                                       \
@@ -200,36 +228,36 @@ void tn_amx_pack(const tn_amx_operand *o, int64_t panel, char *dst, tn_amx_range
         _tile_stored(0, c, c_row);                                                                 \
         _tile_stored(1, c + 64, c_row);                                                            \
     }                                                                                              \
-    static void name##_2_1(int64_t steps, const char *a, int64_t a_panel, const char *b,           \
-                           int64_t b_panel, char *c, int64_t c_row, bool add)                      \
+    BLOCK(name##_2_1)                                                                              \
     {                                                                                              \
         (void)b_panel;                                                                             \
         char *below = c + 16 * c_row;                                                              \
         START(0, c);                                                                               \
         START(2, below);                                                                           \
-        for (; steps > 0; steps--, a += TN_AMX_TILE, b += TN_AMX_TILE) {                           \
+        for (int64_t s = 0; s < steps; s++, b += TN_AMX_TILE) {                                    \
+            const char *x = a + at[s];                                                             \
             _tile_loadd(6, b, 64);                                                                 \
-            _tile_loadd(4, a, 64);                                                                 \
+            _tile_loadd(4, x, a_row);                                                              \
             dp(0, 4, 6);                                                                           \
-            _tile_loadd(5, a + a_panel, 64);                                                       \
+            _tile_loadd(5, x + a_panel, a_row);                                                    \
             dp(2, 5, 6);                                                                           \
         }                                                                                          \
         _tile_stored(0, c, c_row);                                                                 \
         _tile_stored(2, below, c_row);                                                             \
     }                                                                                              \
-    static void name##_2_2(int64_t steps, const char *a, int64_t a_panel, const char *b,           \
-                           int64_t b_panel, char *c, int64_t c_row, bool add)                      \
+    BLOCK(name##_2_2)                                                                              \
     {                                                                                              \
         char *below = c + 16 * c_row;                                                              \
         START(0, c);                                                                               \
         START(1, c + 64);                                                                          \
         START(2, below);                                                                           \
         START(3, below + 64);                                                                      \
-        for (; steps > 0; steps--, a += TN_AMX_TILE, b += TN_AMX_TILE) {                           \
+        for (int64_t s = 0; s < steps; s++, b += TN_AMX_TILE) {                                    \
+            const char *x = a + at[s];                                                             \
             _tile_loadd(6, b, 64);                                                                 \
-            _tile_loadd(4, a, 64);                                                                 \
+            _tile_loadd(4, x, a_row);                                                              \
             dp(0, 4, 6);                                                                           \
-            _tile_loadd(5, a + a_panel, 64);                                                       \
+            _tile_loadd(5, x + a_panel, a_row);                                                    \
             dp(2, 5, 6);                                                                           \
             _tile_loadd(7, b + b_panel, 64);                                                       \
             dp(1, 4, 7);                                                                           \

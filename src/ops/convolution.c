@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convolution, dynamic_conv. */
 #include "kernels/conv.h"
+#include "kernels/conv_amx.h"
 
 #include "ops/access.h"
 #include "ops/behaviours.h"
@@ -259,6 +260,19 @@ static tn_status *fill_axes(const tn_op *op, const window *w, const tn_tensor *p
     return NULL;
 }
 
+/* In matrix registers, without conversion of the operands. */
+static bool run_amx(const tn_eval_context *ctx, const tn_conv *c, const tn_tensor *operands,
+                    tn_tensor *result)
+{
+    const tn_type *x = operands[0].type, *y = operands[1].type, *z = result->type;
+    if (x->quantization || y->quantization || z->quantization) return false;
+    tn_amx_kind kind = tn_conv_amx_kind(c, x->element, y->element, z->element);
+    if (kind == TN_AMX_NONE) return false;
+    void *workspace = tn_scratch_alloc(ctx->scratch, tn_conv_amx_workspace(c, kind, ctx->pool));
+    return workspace && tn_conv_amx_run(c, kind, z->element, operands[0].data, operands[1].data,
+                                        result->data, ctx->pool, workspace);
+}
+
 static tn_status *convolve(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                            const tn_tensor *padding, tn_tensor *results)
 {
@@ -266,17 +280,19 @@ static tn_status *convolve(const tn_op *op, const tn_eval_context *ctx, const tn
     tn_conv c;
     TN_TRY(fill_axes(op, &w, padding, operands[0].type, operands[1].type, results[0].type, &c));
     if (tn_is_empty(results[0].type)) return NULL;
+    bool empty = tn_is_empty(operands[0].type) || tn_is_empty(operands[1].type);
+    fill_features(&w, operands[0].type, operands[1].type, results[0].type, &c);
+    if (!empty && !tn_conv_fits(&c))
+        return TN_OP_ERROR(UNIMPLEMENTED, op,
+                           "padding, strides or dilations that make positions exceed 2^40");
+    if (!empty && run_amx(ctx, &c, operands, results)) return NULL;
     tn_product_tensors t;
     TN_TRY(tn_product_begin(op, ctx, operands, results, true, &t));
-    if (tn_is_empty(t.lhs.type) || tn_is_empty(t.rhs.type)) { /* sums of nothing */
+    if (empty) { /* sums of nothing */
         memset(t.out.data, 0, tn_type_bytes(t.out.type));
         return tn_product_end(op, ctx, &t, results);
     }
     c.type = t.out.type->element;
-    fill_features(&w, t.lhs.type, t.rhs.type, t.out.type, &c);
-    if (!tn_conv_fits(&c))
-        return TN_OP_ERROR(UNIMPLEMENTED, op,
-                           "padding, strides or dilations that make positions exceed 2^40");
     void *workspace = tn_scratch_alloc(ctx->scratch, tn_conv_workspace(&c, ctx->pool));
     tn_conv_run(&c, t.lhs.data, t.rhs.data, t.out.data, ctx->pool, workspace);
     return tn_product_end(op, ctx, &t, results);
