@@ -186,6 +186,68 @@ TEST(approximate_top_k_is_exact)
     EXPECT_INVALID(op, "called_computations should name one function");
 }
 
+TEST(sparse_rows_times_dense_arrays)
+{
+    tn_op *op = make_op(TN_OP_custom_call, "4xf32, 3xi32, 4xi32, 3x2xf32", "2x2xf32");
+    SET_STRING(op, call_target_name, "cpu_csr_sparse_dense_ffi");
+    /* 1 0 2 ; 0 0 3, and an entry outside of the matrix */
+    float v[] = {1, 2, 3, 4}, x[] = {1, 2, 3, 4, 5, 6}, y[4];
+    int32_t starts[] = {0, 2, 4}, columns[] = {0, 2, 2, 3};
+    RUN(op, IN(v, starts, columns, x), OUT(y));
+    EXPECT(float, y, 11, 14, 15, 18);
+    starts[2] = 1 << 30; /* nor is memory read that is not there */
+    columns[3] = -1;
+    RUN(op, IN(v, starts, columns, x), OUT(y));
+    EXPECT(float, y, 11, 14, 15, 18);
+
+    op = make_op(TN_OP_custom_call, "2xcomplex<f32>, 2xi64, 2xi64, 2xcomplex<f32>",
+                 "1xcomplex<f32>");
+    SET_STRING(op, call_target_name, "cpu_csr_sparse_dense_ffi");
+    float c[] = {1, 2, 0, 1}, z[] = {3, 4, 5, 6}, w[2];
+    int64_t from[] = {0, 2}, at[] = {0, 1};
+    RUN(op, IN(c, from, at, z), OUT(w));
+    EXPECT(float, w, -5 - 6, 10 + 5);
+
+    op = make_op(TN_OP_custom_call, "4xf32, 3xi32, 4xi32, 3x2xf32", "3x2xf32");
+    SET_STRING(op, call_target_name, "cpu_csr_sparse_dense_ffi");
+    EXPECT_INVALID(op, "not a product of a sparse matrix of 2 rows");
+    op = make_op(TN_OP_custom_call, "4xf32, 3xi32, 4xi64, 3x2xf32", "2x2xf32");
+    SET_STRING(op, call_target_name, "cpu_csr_sparse_dense_ffi");
+    EXPECT_INVALID(op, "lists of values, row starts and columns");
+    op = make_op(TN_OP_custom_call, "4xf16, 3xi32, 4xi32, 3x2xf16", "2x2xf16");
+    SET_STRING(op, call_target_name, "cpu_csr_sparse_dense_ffi");
+    EXPECT_INVALID(op, "operand 0 should be of i32");
+}
+
+TEST(singular_tridiagonal_systems_have_solutions)
+{
+    tn_op *op = make_op(TN_OP_custom_call, "2x3xf64, 2x3xf64, 2x3xf64, 2x3x1xf64", "2x3x1xf64");
+    SET_STRING(op, call_target_name, "tridiagonal_solve_perturbed_ffi");
+    double below[] = {9, 1, 1, 0, 0, 0}, d[] = {2, 2, 2, 3, 0, 1}, above[] = {1, 1, 9, 0, 0, 0};
+    double b[] = {4, 8, 8, 3, 1, 2}, x[6];
+    RUN(op, IN(below, d, above, b), OUT(x));
+    double want[] = {1, 2, 3, 1, 1 / (3 * 0x1p-52), 2};
+    for (int i = 0; i < 6; i++)
+        if (!(fabs(x[i] - want[i]) <= 1e-14 * want[i])) fail_msg("%d: %.17g", i, x[i]);
+
+    op = make_op(TN_OP_custom_call,
+                 "2xcomplex<f32>, 2xcomplex<f32>, 2xcomplex<f32>, 2x2xcomplex<f32>",
+                 "2x2xcomplex<f32>");
+    SET_STRING(op, call_target_name, "tridiagonal_solve_perturbed_ffi");
+    /* rows change places: 0 1 ; 2i 0 */
+    float low[] = {0, 0, 0, 2}, mid[] = {0, 0, 0, 0}, high[] = {1, 0, 0, 0};
+    float rhs[] = {1, 2, 3, 4, 2, 0, 0, 2}, y[8];
+    RUN(op, IN(low, mid, high, rhs), OUT(y));
+    EXPECT(float, y, 0, -1, 1, 0, 1, 2, 3, 4);
+
+    op = make_op(TN_OP_custom_call, "2xf64, 3xf64, 3xf64, 3x1xf64", "3x1xf64");
+    SET_STRING(op, call_target_name, "tridiagonal_solve_perturbed_ffi");
+    EXPECT_INVALID(op, "operand 0 should have an element for each row of operand 3");
+    op = make_op(TN_OP_custom_call, "3xi32, 3xi32, 3xi32, 3x1xi32", "3x1xi32");
+    SET_STRING(op, call_target_name, "tridiagonal_solve_perturbed_ffi");
+    EXPECT_INVALID(op, "matrices of f32, f64 or a complex type");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +259,8 @@ int main(void)
         cmocka_unit_test(custom_calls_have_known_targets),
         cmocka_unit_test(shape_assertions_speak),
         cmocka_unit_test(approximate_top_k_is_exact),
+        cmocka_unit_test(sparse_rows_times_dense_arrays),
+        cmocka_unit_test(singular_tridiagonal_systems_have_solutions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

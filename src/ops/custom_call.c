@@ -133,6 +133,7 @@ static const tn_custom_call_target targets[] = {
     {"Sharding", infer_mark, tn_eval_identity},
     {"annotate_device_placement", infer_mark, tn_eval_identity},
     {"chlo.*", tn_infer_special, tn_eval_special},
+    {"cpu_csr_sparse_dense_ffi", tn_infer_csr_product, tn_eval_csr_product},
     {"lapack_*", tn_infer_lapack, tn_eval_lapack},
     {"shape_assertion", infer_assertion, eval_assertion},
     {"stablehlo.dynamic_approx_top_k", infer_declared, eval_unrefined},
@@ -140,6 +141,7 @@ static const tn_custom_call_target targets[] = {
     {"stablehlo.dynamic_rng_bit_generator", infer_declared, eval_unrefined},
     {"stablehlo.dynamic_top_k", infer_declared, eval_unrefined},
     {"stablehlo.shape_refinement_operand_wrapper", infer_declared, eval_unrefined},
+    {"tridiagonal_solve_perturbed_ffi", tn_infer_tridiagonal, tn_eval_tridiagonal},
     {"xla.sdy.*", infer_mark, tn_eval_identity},
 };
 

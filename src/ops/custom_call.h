@@ -16,7 +16,14 @@ typedef struct {
 const tn_custom_call_target *tn_custom_call_find(const char *name);
 
 /* Targets with files of their own: ApproxTopK in top_k.c, chlo.* in special.c, lapack_*_ffi in
- * lapack.c. */
+ * lapack.c, tridiagonal_solve_perturbed_ffi in tridiagonal.c, cpu_csr_sparse_dense_ffi in sparse.c.
+ */
+tn_status *tn_infer_tridiagonal(const tn_op *op, tn_arena *a, const tn_type **out);
+tn_status *tn_eval_tridiagonal(const tn_op *op, const tn_eval_context *ctx,
+                               const tn_tensor *operands, tn_tensor *results);
+tn_status *tn_infer_csr_product(const tn_op *op, tn_arena *a, const tn_type **out);
+tn_status *tn_eval_csr_product(const tn_op *op, const tn_eval_context *ctx,
+                               const tn_tensor *operands, tn_tensor *results);
 tn_status *tn_infer_special(const tn_op *op, tn_arena *a, const tn_type **out);
 tn_status *tn_eval_special(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                            tn_tensor *results);
