@@ -620,9 +620,100 @@ static bool make_update(maker *m, const tn_op *op)
     return true;
 }
 
-/* --- control --- */
-
 static bool make_ops(maker *m, const tn_region *r);
+
+/* Branches of so little that all are done, and then one's results are chosen. */
+static bool are_chosen(const tn_op *op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < op->n_regions; i++)
+        for (const tn_op *o = op->regions[i].first; o; o = o->next) {
+            if (o == op->regions[i].last || o->kind == TN_OP_constant) continue;
+            bool cheap = tn_op_has_trait(o, TN_TRAIT_ELEMENTWISE) && tn_elementwise_cost(o) <= 1.5;
+            if (++n > CHOSEN || !(cheap || is_movement(o))) return false;
+        }
+    return true;
+}
+
+/* No jumps inside? */
+static bool is_straight(const tn_region *r)
+{
+    for (const tn_op *op = r->first; op; op = op->next) {
+        if (op->kind == TN_OP_while) return false;
+        if ((op->kind == TN_OP_if || op->kind == TN_OP_case) && !are_chosen(op)) return false;
+    }
+    return true;
+}
+
+static tn_jv choose(maker *m, tn_element_type e, tn_jv mask, tn_jv a, tn_jv b)
+{
+    unsigned bytes = tn_element_type_bytes(e) == 8 ? 8 : 4;
+    if (e != TN_I1) return tn_jit_emit(&m->piece, TN_JIT_SELECT, bytes, 0, 0, 3, mask, a, b);
+    tn_jv first = two(m, TN_JIT_MASK_AND, 4, mask, a);
+    tn_jv not = tn_jit_emit(&m->piece, TN_JIT_MASK_NOT, 4, 0, 0, 1, mask, 0, 0);
+    return two(m, TN_JIT_MASK_OR, 4, first, two(m, TN_JIT_MASK_AND, 4, not, b));
+}
+
+/* A scatter of one element: where it is outside of the array, what is there is written again. */
+static bool make_scatter(maker *m, const tn_op *op)
+{
+    if (op->n_operands != 3 || op->n_results != 1) return fail(m);
+    const tn_value *v = &op->results[0], *x = source(op->operands[0]);
+    const tn_value *u = source(op->operands[2]);
+    const tn_region *body = &op->regions[0];
+    tn_element_type e = x->type->element, index_type = source(op->operands[1])->type->element;
+    uint32_t n, n_batch;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_scatter_dims_to_operand_dims, &n);
+    tn_op_ints(op, TN_ATTR_input_batching_dims, &n_batch);
+    const known *a = array(m, x), *new = scalars(m, u), *index = scalars(m, op->operands[1]);
+    if (!a || !new || !index || m->failed) return false;
+    known to = *a;
+    bool wide = tn_element_type_bytes(index_type) == 8;
+    bool fits = to.port < m->loop->n_operands && !to.has_offset && new->n == 1 && index->n == n &&
+                !n_batch && !new->is_wide && !index->is_wide &&
+                u->type->element == e &&tn_element_type_bytes(index_type) >= 4 &&
+                (!wide || m->piece.avx512) && body->n_args == 2 && body->last->n_operands == 1 &&
+                is_straight(body) && n <= x->type->rank;
+    if (!fits) return fail(m);
+    unsigned bytes = wide ? 8 : 4;
+    bool sint = tn_element_type_class(index_type) == TN_CLASS_SINT;
+    tn_jv at = 0, inside = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        int64_t stride = 1, most = x->type->dims[dims[j]] - 1;
+        for (uint32_t d = (uint32_t)dims[j] + 1; d < x->type->rank; d++) stride *= x->type->dims[d];
+        tn_jv i = get(m, index->first + j), c = i;
+        if (sint) c = two(m, TN_JIT_SMAX, bytes, c, tn_jit_const(&m->piece, bytes, 0));
+        c = two(m, sint ? TN_JIT_SMIN : TN_JIT_UMIN, bytes, c,
+                tn_jit_const(&m->piece, bytes, (uint64_t)most));
+        tn_jv same = tn_jit_emit(&m->piece, TN_JIT_ICMP, bytes, TN_JIT_IEQ, 0, 2, i, c, 0);
+        if (wide) c = tn_jit_emit(&m->piece, TN_JIT_I32_OF_I64, 4, 0, 0, 1, c, 0, 0);
+        if (stride != 1)
+            c = two(m, TN_JIT_IMUL, 4, c, tn_jit_const(&m->piece, 4, (uint64_t)stride));
+        at = j ? two(m, TN_JIT_IADD, 4, at, c) : c;
+        inside = j ? two(m, TN_JIT_MASK_AND, 4, inside, same) : same;
+    }
+    if (!n) return fail(m);
+    unsigned width = tn_element_type_bytes(e) == 8 ? 8 : 4;
+    tn_jv old = tn_jit_emit(&m->piece, TN_JIT_LOAD_AT, width, e, to.port, 1, at, 0, 0);
+    tn_jv update = get(m, new->first);
+    const tn_jv args[] = {old, update};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (body->args[i].type->element != e || elements_of(&body->args[i]) != 1) return fail(m);
+        set(m, bind_scalars(m, &body->args[i])->first, args[i]);
+    }
+    if (!make_ops(m, body)) return false;
+    const known *result = scalars(m, body->last->operands[0]);
+    if (!result || result->n != 1) return fail(m);
+    tn_jv value = choose(m, e, inside, get(m, result->first), old);
+    tn_jit_emit(&m->piece, TN_JIT_STORE_AT, width, e, to.port, 2, value, at, 0);
+    m->usage[to.port] |= READS_ONE | WRITES_ONE;
+    m->is_changed[to.port] = true;
+    to.version = ++m->versions[to.port];
+    bind(m, v, to);
+    return true;
+}
+
+/* --- control --- */
 
 static void begin_piece(maker *m)
 {
@@ -671,34 +762,12 @@ static void bind_to_variables(maker *m, const tn_value *v, const known *like)
         m->elements[k->first + e].variable = m->elements[first + e].variable;
 }
 
-/* Branches of so little that all are done, and then one's results are chosen. */
-static bool are_chosen(const tn_op *op)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < op->n_regions; i++)
-        for (const tn_op *o = op->regions[i].first; o; o = o->next) {
-            if (o == op->regions[i].last || o->kind == TN_OP_constant) continue;
-            bool cheap = tn_op_has_trait(o, TN_TRAIT_ELEMENTWISE) && tn_elementwise_cost(o) <= 1.5;
-            if (++n > CHOSEN || !(cheap || is_movement(o))) return false;
-        }
-    return true;
-}
-
-/* No jumps inside? */
-static bool is_straight(const tn_region *r)
-{
-    for (const tn_op *op = r->first; op; op = op->next) {
-        if (op->kind == TN_OP_while) return false;
-        if ((op->kind == TN_OP_if || op->kind == TN_OP_case) && !are_chosen(op)) return false;
-    }
-    return true;
-}
-
 /* Is the argument of a body an array whose elements are read and written at indices? */
 static bool is_indexed(const tn_region *body, const tn_value *arg)
 {
     for (const tn_op *op = body->first; op; op = op->next)
-        if ((op->kind == TN_OP_dynamic_slice || op->kind == TN_OP_dynamic_update_slice) &&
+        if ((op->kind == TN_OP_dynamic_slice || op->kind == TN_OP_dynamic_update_slice ||
+             op->kind == TN_OP_scatter) &&
             source(op->operands[0]) == arg)
             return true;
     return false;
@@ -846,15 +915,6 @@ static bool make_while(maker *m, const tn_op *op, bool outermost)
     return !m->failed;
 }
 
-static tn_jv choose(maker *m, tn_element_type e, tn_jv mask, tn_jv a, tn_jv b)
-{
-    unsigned bytes = tn_element_type_bytes(e) == 8 ? 8 : 4;
-    if (e != TN_I1) return tn_jit_emit(&m->piece, TN_JIT_SELECT, bytes, 0, 0, 3, mask, a, b);
-    tn_jv first = two(m, TN_JIT_MASK_AND, 4, mask, a);
-    tn_jv not = tn_jit_emit(&m->piece, TN_JIT_MASK_NOT, 4, 0, 0, 1, mask, 0, 0);
-    return two(m, TN_JIT_MASK_OR, 4, first, two(m, TN_JIT_MASK_AND, 4, not, b));
-}
-
 /* All branches, the last one first, whose results are what holds unless an earlier one is meant. */
 static bool make_chosen(maker *m, const tn_op *op)
 {
@@ -943,6 +1003,7 @@ static bool make_op(maker *m, const tn_op *op)
     case TN_OP_case: return are_chosen(op) ? make_chosen(m, op) : make_branches(m, op);
     case TN_OP_dynamic_slice: return make_dynamic_slice(m, op);
     case TN_OP_dynamic_update_slice: return make_update(m, op);
+    case TN_OP_scatter: return make_scatter(m, op);
     case TN_OP_reshape:
     case TN_OP_broadcast_in_dim:
     case TN_OP_transpose:
@@ -985,7 +1046,7 @@ static bool may_be(const tn_region *r, int64_t strip, uint32_t *budget)
         if (control || op == r->last || op->kind == TN_OP_constant) continue;
         if (op->n_results != 1) return false;
         if (op->kind == TN_OP_dynamic_slice || op->kind == TN_OP_dynamic_update_slice ||
-            op->kind == TN_OP_reshape)
+            op->kind == TN_OP_reshape || op->kind == TN_OP_scatter)
             continue;
         if (!is_apart(strip, &op->results[0])) return false;
         if (!is_movement(op) && !tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE)) return false;

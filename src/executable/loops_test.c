@@ -358,6 +358,33 @@ static const program programs[] = {
           "stablehlo.return %m, %s#1 : tensor<i64>, tensor<50xf32>\n}\n"
           "return %r#1, %r#0 : tensor<50xf32>, tensor<i64>\n"),
      true},
+    /* Elements that are scattered, to places of which some aren't there. */
+    {"scattered",
+     MAIN("%x: tensor<5x4xf32>, %ks: tensor<40xi32>", "tensor<5x4xf32>, tensor<40xi32>",
+          ZERO "%r:3 = stablehlo.while(%i = %zero, %v = %x, %w = %ks) : tensor<i32>, "
+               "tensor<5x4xf32>, tensor<40xi32>\n"
+               "cond {\n" LESS("%i", "40") "} do {\n" STEP("%i") //
+          "%a = stablehlo.dynamic_slice %w, %i, sizes = [1] : (tensor<40xi32>, tensor<i32>) -> "
+          "tensor<1xi32>\n"
+          "%two = stablehlo.constant dense<2> : tensor<1xi32>\n"
+          "%b = stablehlo.subtract %a, %two : tensor<1xi32>\n"
+          "%c = stablehlo.concatenate %a, %b, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> "
+          "tensor<2xi32>\n"
+          "%f = stablehlo.convert %i : (tensor<i32>) -> tensor<f32>\n"
+          "%g = \"stablehlo.scatter\"(%v, %c, %f) <{scatter_dimension_numbers = "
+          "#stablehlo.scatter<inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = "
+          "[1, 0]>}> ({\n^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+          "%d = stablehlo.multiply %p, %q : tensor<f32>\n%e = stablehlo.subtract %d, %p : "
+          "tensor<f32>\nstablehlo.return %e : tensor<f32>\n"
+          "}) : (tensor<5x4xf32>, tensor<2xi32>, tensor<f32>) -> tensor<5x4xf32>\n"
+          "%h = \"stablehlo.scatter\"(%w, %b, %i) <{scatter_dimension_numbers = "
+          "#stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = "
+          "[0]>}> ({\n^bb0(%p: tensor<i32>, %q: tensor<i32>):\n"
+          "stablehlo.return %q : tensor<i32>\n"
+          "}) : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>\n"
+          "stablehlo.return %next, %g, %h : tensor<i32>, tensor<5x4xf32>, tensor<40xi32>\n}\n"
+          "return %r#1, %r#2 : tensor<5x4xf32>, tensor<40xi32>\n"),
+     true},
     /* What moves elements of a strip stays with the steps. */
     {"a strip that is turned",
      MAIN("%x: tensor<64xf32>", "tensor<64xf32>",
