@@ -51,8 +51,9 @@ def defer_cpu(ours):
     def init(platform):
         listed = config.jax_platforms.value
         default = listed.split(",")[0] if listed else ours[0]
+        there = default in ours and default in xla_bridge._backend_factories
         # Processes that work together must make theirs together.
-        if default not in ours or distributed.global_state.client is not None:
+        if not there or distributed.global_state.client is not None:
             return make(platform)
         if not isinstance(xla_bridge._backends, Backends):  # JAX has just begun, or begins once more
             xla_bridge._backends = Backends(make)

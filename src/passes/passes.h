@@ -6,6 +6,8 @@
 #ifndef TN_PASSES_PASSES_H
 #define TN_PASSES_PASSES_H
 
+#include <string.h>
+
 #include "ir/ir.h"
 
 /* Must stay where it is even if nobody wants its results. Doesn't look into regions. */
@@ -13,7 +15,8 @@ static inline bool tn_op_has_effect(const tn_op *op)
 {
     if (tn_op_has_trait(op, TN_TRAIT_SIDE_EFFECT | TN_TRAIT_COLLECTIVE)) return true;
     return op->kind == TN_OP_custom_call &&
-           (!op->n_results || tn_op_bool(op, TN_ATTR_has_side_effect, false));
+           (!op->n_results || tn_op_bool(op, TN_ATTR_has_side_effect, false)) &&
+           strcmp(tn_op_string(op, TN_ATTR_call_target_name), "control_dep");
 }
 
 #define TN_PASS(name, needed, doc)                                                                 \

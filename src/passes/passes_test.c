@@ -293,6 +293,10 @@ PASS_TEST(what_nobody_wants_is_removed)
     tn_op_set_attr(b->module, call, TN_ATTR_call_target_name, tn_attr_string(b->arena, "print", 5));
     tn_op_set_attr(b->module, call, TN_ATTR_has_side_effect, tn_attr_bool(b->arena, true));
     call->results[0].type = x->type;
+    tn_op *order = add_op(b, TN_OP_custom_call, 2, (tn_value *[]){x, x}, 0, 0);
+    tn_op_set_attr(b->module, order, TN_ATTR_call_target_name,
+                   tn_attr_string(b->arena, "control_dep", 11));
+    tn_op_set_attr(b->module, order, TN_ATTR_has_side_effect, tn_attr_bool(b->arena, true));
     RETURN(b, x);
     b->module->main = b->function;
     bool changed = false;

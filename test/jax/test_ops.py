@@ -252,3 +252,15 @@ def test_a_long_chain_and_a_wide_program():
 
     same(chain, x, rtol=1e-4, atol=1e-4)
     same(lambda v: sum(jnp.tanh(v * i) for i in range(100)), x, rtol=1e-4, atol=1e-4)
+
+
+def test_orders_between_values_change_nothing(x64):
+    def f(x):
+        a, b = jnp.sin(x @ x), jnp.cos(x)
+        jax.ffi.ffi_call("control_dep", (), has_side_effect=True)(b, a)
+        return a + b
+
+    x = values("float64", (9, 9))
+    compiled = jax.jit(f).lower(jax.device_put(x, DEV)).compile()
+    assert "control_dep" not in compiled.as_text()
+    np.testing.assert_allclose(compiled(jax.device_put(x, DEV)), np.sin(x @ x) + np.cos(x), rtol=1e-12)
