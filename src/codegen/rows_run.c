@@ -44,7 +44,7 @@ static void reduce(const tn_rows_step *s, const uintptr_t *at, int64_t first, in
         given = init;
     }
     tn_tile_fill_with(spread, given, l->acc_bytes, n);
-    char *to = (char *)at[s->refs[2]] + (size_t)first * l->from_bytes;
+    char *to = (char *)at[s->refs[2]] + (size_t)first * l->to_bytes;
     const void *both[] = {spread, acc}, *result = acc;
     tn_kernel_run(&l->combine, (size_t)n, both, l->store.run ? acc : to);
     if (l->store.run) tn_kernel_run(&l->store, (size_t)n, &result, to);

@@ -2,12 +2,13 @@
 #include "executable/program.h"
 
 /* Rough rates of one core, enough to tell microseconds from milliseconds. */
-#define STEP_NS       20.0
-#define EVALUATOR_NS  100.0  /* finding its way */
-#define BODY_NS       1000.0 /* setting up the lanes of a reduction or a scatter */
-#define BYTES_PER_NS  8.0
-#define FLOPS_PER_NS  2.0
-#define UNKNOWN_TRIPS (-1)
+#define STEP_NS           20.0
+#define EVALUATOR_NS      100.0  /* finding its way */
+#define BODY_NS           1000.0 /* setting up the lanes of a reduction or a scatter */
+#define BYTES_PER_NS      8.0
+#define FLOPS_PER_NS      2.0
+#define REDUCTIONS_PER_NS 10.0
+#define UNKNOWN_TRIPS     (-1)
 
 static double bytes_of_tile(const tn_tile_program *t)
 {
@@ -37,6 +38,7 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
     for (uint32_t i = 0; i < p->n_items; i++) {
         const tn_item *item = &p->items[i];
         double n = times(p, item), flops = 0, bytes = 0;
+        bool is_timed = false; /* its memory and arithmetic are in its own estimate */
         known = known && n >= 0;
         if (item->kind == TN_ITEM_OP) {
             flops = tn_op_flops(item->op);
@@ -46,6 +48,7 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
             flops = tn_tile_flops(item->tile);
             bytes = bytes_of_tile(item->tile);
             ns += n * item->tile->cost_ns * (double)item->tile->n;
+            is_timed = true;
         } else if (item->kind == TN_ITEM_ROWS) {
             const tn_rows *r = item->rows;
             for (uint32_t j = 0; j < r->n_inputs; j++)
@@ -53,7 +56,8 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
             for (uint32_t j = 0; j < r->n_outputs; j++)
                 bytes += (double)tn_type_bytes(r->values[r->outputs[j]].value->type);
             flops = tn_rows_flops(r);
-            ns += n * r->row_ns * (double)r->n;
+            ns += n * (r->row_ns * (double)r->n + EVALUATOR_NS * r->n_steps);
+            is_timed = true;
         } else if (item->kind == TN_ITEM_NATIVE) {
             int64_t trips = tn_trip_count(item->op);
             known = known && trips >= 0;
@@ -64,7 +68,11 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
         }
         info->flops += flops;
         info->bytes_accessed += bytes;
-        ns += n * (STEP_NS + bytes / BYTES_PER_NS + flops / FLOPS_PER_NS);
+        ns += n * STEP_NS;
+        if (is_timed) continue;
+        double rate = item->kind == TN_ITEM_OP && item->op->kind == TN_OP_reduce ? REDUCTIONS_PER_NS
+                                                                                 : FLOPS_PER_NS;
+        ns += n * (bytes / BYTES_PER_NS + flops / rate);
     }
     if (info->calls_out) known = false;
     info->cost_ns = known && ns < 1e18 ? (uint64_t)ns : UINT64_MAX;

@@ -24,9 +24,14 @@ enum { BLOCK = 128 /* groups of lanes that are folded before they join the total
         memcpy(&v_, p, sizeof v_);                                                                 \
         v_;                                                                                        \
     })
-#define load_f32(p)  LOAD(vf32, p)
-#define load_f64(p)  LOAD(vf64, p)
+#define load_f32(p) LOAD(vf32, p)
+#define load_f64(p) LOAD(vf64, p)
+#if defined __AVX512F__
+#define load_bf16(p)                                                                               \
+    ((vf32)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(p))), 16))
+#else
 #define load_bf16(p) ((vf32)(__builtin_convertvector(LOAD(vu16, p), vu32) << 16))
+#endif
 static inline float one_f32(float x)
 {
     return x;
@@ -158,61 +163,64 @@ FOLD(product_f16,  uint16_t, float,  vf32, load_f16,  one_f16,  TIMES)
 #if defined __AVX512F__
 typedef __m512 wide;
 typedef __mmask16 truth;
-#define WIDE_LOAD(p)      _mm512_loadu_ps(p)
-#define WIDE_MAX(a, b)    _mm512_max_ps(a, b)
-#define WIDE_MIN(a, b)    _mm512_min_ps(a, b)
-#define WIDE_NOTE(bad, a) ((truth)((bad) | _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q)))
-#define WIDE_STORE(p, a)  _mm512_storeu_ps(p, a)
-#define WIDE_ANY(bad)     ((bad) != 0)
-#define WIDE_NONE         0
+#define WIDE_LOAD(p)         _mm512_loadu_ps(p)
+#define WIDE_MAX(a, b)       _mm512_max_ps(a, b)
+#define WIDE_MIN(a, b)       _mm512_min_ps(a, b)
+#define WIDE_NOTE(bad, a, b) ((truth)((bad) | _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q)))
+#define WIDE_STORE(p, a)     _mm512_storeu_ps(p, a)
+#define WIDE_ANY(bad)        ((bad) != 0)
+#define WIDE_NONE            0
 enum { WIDE = 16 };
 #elif defined __AVX2__
 typedef __m256 wide;
 typedef __m256 truth;
-#define WIDE_LOAD(p)      _mm256_loadu_ps(p)
-#define WIDE_MAX(a, b)    _mm256_max_ps(a, b)
-#define WIDE_MIN(a, b)    _mm256_min_ps(a, b)
-#define WIDE_NOTE(bad, a) _mm256_or_ps(bad, _mm256_cmp_ps(a, a, _CMP_UNORD_Q))
-#define WIDE_STORE(p, a)  _mm256_storeu_ps(p, a)
-#define WIDE_ANY(bad)     (_mm256_movemask_ps(bad) != 0)
-#define WIDE_NONE         _mm256_setzero_ps()
+#define WIDE_LOAD(p)         _mm256_loadu_ps(p)
+#define WIDE_MAX(a, b)       _mm256_max_ps(a, b)
+#define WIDE_MIN(a, b)       _mm256_min_ps(a, b)
+#define WIDE_NOTE(bad, a, b) _mm256_or_ps(bad, _mm256_cmp_ps(a, b, _CMP_UNORD_Q))
+#define WIDE_STORE(p, a)     _mm256_storeu_ps(p, a)
+#define WIDE_ANY(bad)        (_mm256_movemask_ps(bad) != 0)
+#define WIDE_NONE            _mm256_setzero_ps()
 enum { WIDE = 8 };
 #elif defined __x86_64__
 #include <immintrin.h>
 typedef __m128 wide;
 typedef __m128 truth;
-#define WIDE_LOAD(p)      _mm_loadu_ps(p)
-#define WIDE_MAX(a, b)    _mm_max_ps(a, b)
-#define WIDE_MIN(a, b)    _mm_min_ps(a, b)
-#define WIDE_NOTE(bad, a) _mm_or_ps(bad, _mm_cmpunord_ps(a, a))
-#define WIDE_STORE(p, a)  _mm_storeu_ps(p, a)
-#define WIDE_ANY(bad)     (_mm_movemask_ps(bad) != 0)
-#define WIDE_NONE         _mm_setzero_ps()
+#define WIDE_LOAD(p)         _mm_loadu_ps(p)
+#define WIDE_MAX(a, b)       _mm_max_ps(a, b)
+#define WIDE_MIN(a, b)       _mm_min_ps(a, b)
+#define WIDE_NOTE(bad, a, b) _mm_or_ps(bad, _mm_cmpunord_ps(a, b))
+#define WIDE_STORE(p, a)     _mm_storeu_ps(p, a)
+#define WIDE_ANY(bad)        (_mm_movemask_ps(bad) != 0)
+#define WIDE_NONE            _mm_setzero_ps()
 enum { WIDE = 4 };
 #elif defined __aarch64__
 #include <arm_neon.h>
 typedef float32x4_t wide;
 typedef uint32x4_t truth;
-#define WIDE_LOAD(p)      vld1q_f32(p)
-#define WIDE_MAX(a, b)    vbslq_f32(vcgtq_f32(a, b), a, b)
-#define WIDE_MIN(a, b)    vbslq_f32(vcltq_f32(a, b), a, b)
-#define WIDE_NOTE(bad, a) vorrq_u32(bad, vmvnq_u32(vceqq_f32(a, a)))
-#define WIDE_STORE(p, a)  vst1q_f32(p, a)
-#define WIDE_ANY(bad)     (vmaxvq_u32(bad) != 0)
-#define WIDE_NONE         vdupq_n_u32(0)
+#define WIDE_LOAD(p)         vld1q_f32(p)
+#define WIDE_MAX(a, b)       vbslq_f32(vcgtq_f32(a, b), a, b)
+#define WIDE_MIN(a, b)       vbslq_f32(vcltq_f32(a, b), a, b)
+#define WIDE_NOTE(bad, a, b) vorrq_u32(bad, vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b))))
+#define WIDE_STORE(p, a)     vst1q_f32(p, a)
+#define WIDE_ANY(bad)        (vmaxvq_u32(bad) != 0)
+#define WIDE_NONE            vdupq_n_u32(0)
 enum { WIDE = 4 };
 #else
 typedef float wide;
 typedef int truth;
-#define WIDE_LOAD(p)      (*(p))
-#define WIDE_MAX(a, b)    ((a) > (b) ? (a) : (b))
-#define WIDE_MIN(a, b)    ((a) < (b) ? (a) : (b))
-#define WIDE_NOTE(bad, a) ((bad) | ((a) != (a)))
-#define WIDE_STORE(p, a)  (*(p) = (a))
-#define WIDE_ANY(bad)     (bad)
-#define WIDE_NONE         0
+#define WIDE_LOAD(p)         (*(p))
+#define WIDE_MAX(a, b)       ((a) > (b) ? (a) : (b))
+#define WIDE_MIN(a, b)       ((a) < (b) ? (a) : (b))
+#define WIDE_NOTE(bad, a, b) ((bad) | ((a) != (a)) | ((b) != (b)))
+#define WIDE_STORE(p, a)     (*(p) = (a))
+#define WIDE_ANY(bad)        (bad)
+#define WIDE_NONE            0
 enum { WIDE = 1 };
 #endif
+
+#define LARGER_OF(a, b)  ((a) > (b) ? (a) : (b))
+#define SMALLER_OF(a, b) ((a) < (b) ? (a) : (b))
 
 /* +0 is more than -0, which comparisons don't see. */
 static bool has_zero(const float *x, int64_t n, uint32_t bits)
@@ -222,7 +230,7 @@ static bool has_zero(const float *x, int64_t n, uint32_t bits)
     return found;
 }
 
-#define EXTREME(name, MORE, exact, zero)                                                           \
+#define EXTREME(name, MORE, LARGER, exact, zero)                                                   \
     static void name(const void *row, int64_t n, void *out)                                        \
     {                                                                                              \
         const float *x = row;                                                                      \
@@ -239,14 +247,14 @@ static bool has_zero(const float *x, int64_t n, uint32_t bits)
                 a1 = MORE(b1, a1);                                                                 \
                 a2 = MORE(b2, a2);                                                                 \
                 a3 = MORE(b3, a3);                                                                 \
-                bad = WIDE_NOTE(bad, b0);                                                          \
-                worse = WIDE_NOTE(worse, b1);                                                      \
-                bad = WIDE_NOTE(bad, b2);                                                          \
-                worse = WIDE_NOTE(worse, b3);                                                      \
+                bad = WIDE_NOTE(bad, b0, b1);                                                      \
+                worse = WIDE_NOTE(worse, b2, b3);                                                  \
             }                                                                                      \
             a0 = MORE(MORE(a1, a0), MORE(a3, a2));                                                 \
             WIDE_STORE(some, a0);                                                                  \
-            for (int k = 0; k < WIDE; k++) best = exact(best, some[k]);                            \
+            for (int half = WIDE / 2; half; half /= 2)                                             \
+                for (int k = 0; k < half; k++) some[k] = LARGER(some[k], some[k + half]);          \
+            best = some[0];                                                                        \
             nan = WIDE_ANY(bad) || WIDE_ANY(worse);                                                \
         }                                                                                          \
         for (; at < n; at++) best = exact(best, x[at]);                                            \
@@ -257,14 +265,12 @@ static bool has_zero(const float *x, int64_t n, uint32_t bits)
         memcpy(out, &best, sizeof best);                                                           \
     }
 // clang-format off
-EXTREME(max_f32, WIDE_MAX, tn_max_f32, 0)
-EXTREME(min_f32, WIDE_MIN, tn_min_f32, 0x80000000u)
+EXTREME(max_f32, WIDE_MAX, LARGER_OF, tn_max_f32, 0)
+EXTREME(min_f32, WIDE_MIN, SMALLER_OF, tn_min_f32, 0x80000000u)
 // clang-format on
 
 /* --- what has no rounding --- */
 
-#define MOST_OF(a, b)  ((a) > (b) ? (a) : (b))
-#define LEAST_OF(a, b) ((a) < (b) ? (a) : (b))
 #define BITS_AND(a, b) ((a) & (b))
 #define BITS_OR(a, b)  ((a) | (b))
 #define BITS_XOR(a, b) ((a) ^ (b))
@@ -294,12 +300,12 @@ EXTREME(min_f32, WIDE_MIN, tn_min_f32, 0x80000000u)
         memcpy(out, &bits, sizeof bits);                                                           \
     }
 // clang-format off
-EXTREME_BY_BITS(max_bf16, int16_t, INT16_MAX, 0x7f80, MOST_OF, INT16_MIN)
-EXTREME_BY_BITS(min_bf16, int16_t, INT16_MAX, 0x7f80, LEAST_OF, INT16_MAX)
-EXTREME_BY_BITS(max_f16, int16_t, INT16_MAX, 0x7c00, MOST_OF, INT16_MIN)
-EXTREME_BY_BITS(min_f16, int16_t, INT16_MAX, 0x7c00, LEAST_OF, INT16_MAX)
-EXTREME_BY_BITS(max_f64, int64_t, INT64_MAX, 0x7ff0000000000000, MOST_OF, INT64_MIN)
-EXTREME_BY_BITS(min_f64, int64_t, INT64_MAX, 0x7ff0000000000000, LEAST_OF, INT64_MAX)
+EXTREME_BY_BITS(max_bf16, int16_t, INT16_MAX, 0x7f80, LARGER_OF, INT16_MIN)
+EXTREME_BY_BITS(min_bf16, int16_t, INT16_MAX, 0x7f80, SMALLER_OF, INT16_MAX)
+EXTREME_BY_BITS(max_f16, int16_t, INT16_MAX, 0x7c00, LARGER_OF, INT16_MIN)
+EXTREME_BY_BITS(min_f16, int16_t, INT16_MAX, 0x7c00, SMALLER_OF, INT16_MAX)
+EXTREME_BY_BITS(max_f64, int64_t, INT64_MAX, 0x7ff0000000000000, LARGER_OF, INT64_MIN)
+EXTREME_BY_BITS(min_f64, int64_t, INT64_MAX, 0x7ff0000000000000, SMALLER_OF, INT64_MAX)
 // clang-format on
 
 /* --- columns --- */
@@ -358,7 +364,7 @@ COLUMNS(product_f16,  uint16_t, float,  one_f16,  TIMES)
 /* Bits of sums and products are those of unsigned types. */
 #define UNSIGNED(X) X(8, uint8_t) X(16, uint16_t) X(32, uint32_t) X(64, uint64_t)
 #define BOTH(name, T, OP) ROW(name, T, OP) COLUMNS(name, T, T, SAME, OP)
-#define BY_ORDER(S, T) BOTH(max_##S, T, MOST_OF) BOTH(min_##S, T, LEAST_OF)
+#define BY_ORDER(S, T) BOTH(max_##S, T, LARGER_OF) BOTH(min_##S, T, SMALLER_OF)
 #define BY_BITS(S, T)                                                                              \
     BOTH(sum_##S, T, PLUS) BOTH(product_##S, T, TIMES) BOTH(and_##S, T, BITS_AND)                  \
     BOTH(or_##S, T, BITS_OR) BOTH(xor_##S, T, BITS_XOR)

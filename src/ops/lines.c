@@ -57,9 +57,11 @@ bool tn_lines_find(const tn_op *op, tn_op_kind kind, tn_lines *l)
 {
     if (op->kind != TN_OP_reduce || op->n_operands != 2 || kind == TN_OP_INVALID) return false;
     const tn_type *t = tn_operand_type(op, 0), *to = tn_result_type(op, 0);
-    tn_element_type e = t->element;
-    if (!tn_type_is_static(t) || t->quantization || to->quantization || to->element != e ||
-        tn_operand_type(op, 1)->element != e || op->regions[0].args[0].type->element != e)
+    tn_element_type e = t->element, body = op->regions[0].args[0].type->element;
+    bool narrow = e == TN_BF16 || e == TN_F16;
+    bool sum = kind == TN_OP_add || kind == TN_OP_multiply;
+    if (!tn_type_is_static(t) || t->quantization || to->quantization || to->element != body ||
+        tn_operand_type(op, 1)->element != e || (body != e && !(narrow && sum && body == TN_F32)))
         return false;
     if (!find_geometry(op, l)) return false;
     tn_isa isa = tn_cpu_isa();
@@ -68,17 +70,17 @@ bool tn_lines_find(const tn_op *op, tn_op_kind kind, tn_lines *l)
     if (rows ? !l->folds.row || l->length < ROW_AT_LEAST
              : !l->folds.columns || l->inner < COLUMNS_AT_LEAST)
         return false;
-    bool narrow = e == TN_BF16 || e == TN_F16;
     l->op = kind;
     l->from = e;
-    l->acc = narrow && (kind == TN_OP_add || kind == TN_OP_multiply) ? TN_F32 : e;
+    l->to = to->element;
+    l->acc = narrow && sum ? TN_F32 : e;
     l->from_bytes = (uint32_t)tn_element_type_bytes(e);
     l->acc_bytes = (uint32_t)tn_element_type_bytes(l->acc);
+    l->to_bytes = (uint32_t)tn_element_type_bytes(l->to);
     l->load.run = l->store.run = NULL;
     if (!tn_kernel_elementwise(isa, kind, l->acc, &l->combine)) return false;
-    if (l->acc != e && (!tn_kernel_convert(isa, e, l->acc, &l->load) ||
-                        !tn_kernel_convert(isa, l->acc, e, &l->store)))
-        return false;
+    if (l->acc != e && !tn_kernel_convert(isa, e, l->acc, &l->load)) return false;
+    if (l->acc != l->to && !tn_kernel_convert(isa, l->acc, l->to, &l->store)) return false;
     cut(l);
     return true;
 }
@@ -169,7 +171,7 @@ static void finish_some(void *ctx, int64_t begin, int64_t end)
         char *acc = f->partial + (size_t)first * l->acc_bytes;
         for (int64_t s = 1; s < l->shares; s++)
             combine(l, n, acc, acc + (size_t)(s * kept) * l->acc_bytes, acc);
-        char *to = f->result + (size_t)first * l->from_bytes;
+        char *to = f->result + (size_t)first * l->to_bytes;
         combine(l, n, init, acc, l->store.run ? acc : to);
         if (l->store.run) tn_kernel_run(&l->store, (size_t)n, (const void *[]){acc}, to);
     }

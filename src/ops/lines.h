@@ -18,8 +18,8 @@ enum { TN_LINES_COLUMNS = 2048, TN_LINES_BLOCK = 128 };
 
 typedef struct {
     tn_op_kind op;
-    tn_element_type from, acc; /* of the operand and the result; of accumulators */
-    uint32_t from_bytes, acc_bytes;
+    tn_element_type from, acc, to; /* of the operand, of accumulators, of the result */
+    uint32_t from_bytes, acc_bytes, to_bytes;
     tn_line_folds folds;
     tn_kernel load, combine, store; /* load, store: run is NULL where types are the same */
     int64_t outer, length, inner;   /* elements before, along and after the dimensions */

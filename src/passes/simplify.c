@@ -6,9 +6,9 @@
  * Also:    slices, pads, broadcasts, converts, transposes and reversals that change nothing;
  * transposes of transposes and broadcasts of broadcasts; a select whose predicate is known; dynamic
  * slices whose place is known; real and imag of complex; arithmetic with neutral integers, x * 1
- * and x - 0; division by powers of two; branches whose choice is known; values that a loop carries
- * and never changes. Not: x + 0 for floats, since -0 + 0 is 0.
- * Source:  StableHLO spec, each op's section; IEEE 754 for the float rules. */
+ * and x - 0; division by powers of two; sums of what was converted to f32 for them; branches whose
+ * choice is known; values that a loop carries and never changes. Not: x + 0 for floats, since -0 +
+ * 0 is 0. Source:  StableHLO spec, each op's section; IEEE 754 for the float rules. */
 #include <math.h>
 #include <string.h>
 
@@ -389,6 +389,31 @@ static void simplify_while(tn_op *op, bool *changed)
     }
 }
 
+/* A sum in f32 of narrower floats that were converted for it: reduce converts what it reads. */
+static bool simplify_sum(tn_module *m, tn_op *op, bool *changed)
+{
+    const tn_op *convert = op->operands[0]->op, *body = op->regions[0].first;
+    if (op->n_operands != 2 || !convert || convert->kind != TN_OP_convert || !body ||
+        (body->kind != TN_OP_add && body->kind != TN_OP_multiply) ||
+        body->next != op->regions[0].last || op->results[0].type->element != TN_F32)
+        return false;
+    tn_value *x = convert->operands[0], *init = op->operands[1];
+    tn_element_type e = x->type->element;
+    double first;
+    if ((e != TN_BF16 && e != TN_F16) || convert->results[0].type->element != TN_F32 ||
+        op->regions[0].args[0].type->element != TN_F32 || !constant_float(init, &first) ||
+        first != 0 || signbit(first))
+        return false;
+    void *data = tn_alloc(m->arena, 64); /* zeros */
+    const tn_type *t = tn_type_tensor(m->arena, e, 0, NULL);
+    tn_literal zero = {.type = t, .data = data, .size = 2, .splat = true};
+    memset(data, 0, 2);
+    op->operands[0] = x;
+    op->operands[1] = tn_rewrite_constant(m, op, zero);
+    *changed = true;
+    return true;
+}
+
 static bool simplify_dimension_size(tn_module *m, tn_op *op, bool *changed)
 {
     const tn_type *t = op->operands[0]->type;
@@ -432,6 +457,7 @@ static tn_status *simplify_op(tn_module *m, tn_op *op, bool *changed)
         if (same_type(op->operands[0], &op->results[0])) by(op, op->operands[0], changed);
         break;
     case TN_OP_concatenate: simplify_concatenate(op, changed); break;
+    case TN_OP_reduce: simplify_sum(m, op, changed); break;
     case TN_OP_reverse: simplify_reverse(op, changed); break;
     case TN_OP_dynamic_slice: simplify_dynamic_slice(m, op, changed); break;
     case TN_OP_dynamic_update_slice: simplify_dynamic_update_slice(op, changed); break;
