@@ -90,8 +90,11 @@ static double tile_cost(const tn_conv_part *p, int row, int term)
         cost += segments * (run * (busy + 1) + (4 * rows + 50) / fused);
         tiles += segments;
     }
-    return around * (double)ceil_div(p->columns, loops->nv * loops->vl) *
-           (runs * cost + 150 * tiles);
+    /* Where columns aren't neighbours in the result, rows should be. */
+    double storing = p->out_column == p->e ? 0 : r->out == p->e ? 0.3 : 1.5;
+    double stored = (double)r->size * (double)p->columns * storing;
+    double panels = (double)ceil_div(p->columns, loops->nv * loops->vl);
+    return around * (panels * (runs * cost + 150 * tiles) + stored);
 }
 
 tn_conv_direct_plan tn_conv_direct_choose(const tn_conv_part *p)
@@ -371,6 +374,8 @@ static void compute_items(void *ctx, int64_t begin, int64_t end)
             if (in_place) {
                 to = (place){out_of(j, &s, panel), j->row.out};
                 fetch(to, s.rows, width * j->p->e);
+            } else if (j->row.out == j->p->e) {
+                fetch((place){out_of(j, &s, panel), j->p->out_column}, panel_columns(j, panel), 1);
             }
             if (any) sum_segment(j, &s, panel, to, in_place && j->add);
             else clear(j, &s, panel, to);

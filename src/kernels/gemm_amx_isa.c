@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/gemm_amx.h"
+#include "kernels/transpose_avx512.h"
 
 void tn_amx_begin(void)
 {
@@ -26,35 +27,13 @@ void tn_amx_end(void)
 
 /* --- packing --- */
 
-static __m512i transposed_half(__m512i x, __m512i y, bool high)
-{
-    return high ? _mm512_unpackhi_epi64(x, y) : _mm512_unpacklo_epi64(x, y);
-}
-
 /* 16 x 16 elements of 4 bytes, in place. */
 static void transpose_tile(char *tile)
 {
-    __m512i r[16], s[16];
+    __m512i r[16];
     for (int i = 0; i < 16; i++) r[i] = _mm512_load_si512(tile + 64 * i);
-    for (int i = 0; i < 16; i += 2) {
-        s[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        s[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4)
-        for (int h = 0; h < 4; h++)
-            r[i + h] = transposed_half(s[i + h / 2], s[i + 2 + h / 2], h & 1);
-    /* r[4 g + h], lane l: column 4 l + h of rows 4 g ... 4 g + 3 */
-    for (int h = 0; h < 4; h++) {
-        __m512i x = _mm512_shuffle_i32x4(r[h], r[4 + h], 0x88),
-                y = _mm512_shuffle_i32x4(r[h], r[4 + h], 0xdd);
-        __m512i z = _mm512_shuffle_i32x4(r[8 + h], r[12 + h], 0x88),
-                w = _mm512_shuffle_i32x4(r[8 + h], r[12 + h], 0xdd);
-        s[h] = _mm512_shuffle_i32x4(x, z, 0x88);
-        s[4 + h] = _mm512_shuffle_i32x4(y, w, 0x88);
-        s[8 + h] = _mm512_shuffle_i32x4(x, z, 0xdd);
-        s[12 + h] = _mm512_shuffle_i32x4(y, w, 0xdd);
-    }
-    for (int i = 0; i < 16; i++) _mm512_store_si512(tile + 64 * i, s[i]);
+    tn_transpose16(r);
+    for (int i = 0; i < 16; i++) _mm512_store_si512(tile + 64 * i, r[i]);
 }
 
 typedef struct {

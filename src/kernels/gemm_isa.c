@@ -6,6 +6,9 @@
 #include "kernels/gemm_kernels.h"
 #include "kernels/half.h"
 #include "kernels/simd.h"
+#if defined(__AVX512F__)
+#include "kernels/transpose_avx512.h"
+#endif
 
 /* Tile sizes: accumulators, one row of B and one broadcast of A must fit in the registers. */
 #if defined(__AVX512F__)
@@ -86,7 +89,8 @@ typedef uint64_t b64 __attribute__((vector_size(32)));
 typedef uint64_t ub64 __attribute__((vector_size(32), aligned(8), may_alias));
 enum { W4 = 8, W8 = 4 };
 
-TN_INLINE void block4(char *dst, int64_t dst_row, const char *src, int64_t src_row)
+__attribute__((unused)) TN_INLINE void block4(char *dst, int64_t dst_row, const char *src,
+                                              int64_t src_row)
 {
     b32 r[8], s[8];
 #pragma GCC unroll 8
@@ -180,7 +184,41 @@ TN_INLINE void block8(char *dst, int64_t dst_row, const char *src, int64_t src_r
 typedef uint64_t any_vector __attribute__((vector_size(TN_VB), aligned(1), may_alias));
 typedef uint32_t any32 __attribute__((may_alias));
 typedef uint64_t any64 __attribute__((may_alias));
+#if defined(__AVX512F__)
+TN_INLINE void block16(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,
+                       int64_t cols, bool whole)
+{
+    __m512i r[16];
+    __mmask16 row = (__mmask16)((1u << cols) - 1), col = (__mmask16)((1u << rows) - 1);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        r[i] = whole      ? _mm512_loadu_si512(src + i * src_row)
+               : i < rows ? _mm512_maskz_loadu_epi32(row, src + i * src_row)
+                          : _mm512_setzero_si512();
+    tn_transpose16(r);
+#pragma GCC unroll 16
+    for (int p = 0; p < 16; p++) {
+        if (whole) _mm512_storeu_si512(dst + p * dst_row, r[p]);
+        else if (p < cols) _mm512_mask_storeu_epi32(dst + p * dst_row, col, r[p]);
+    }
+}
+
+static void transpose4(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,
+                       int64_t cols)
+{
+    for (int64_t i = 0; i < rows; i += 16)
+        for (int64_t p = 0; p < cols; p += 16) {
+            char *to = dst + p * dst_row + i * 4;
+            const char *from = src + i * src_row + p * 4;
+            if (rows - i >= 16 && cols - p >= 16) block16(to, dst_row, from, src_row, 16, 16, true);
+            else
+                block16(to, dst_row, from, src_row, rows - i < 16 ? rows - i : 16,
+                        cols - p < 16 ? cols - p : 16, false);
+        }
+}
+#else
 TRANSPOSE(4, W4, any32)
+#endif
 TRANSPOSE(8, W8, any64)
 
 /* --- half floats: half.h vectorised, or the instructions for f16 --- */
