@@ -145,31 +145,32 @@ static tn_indexed_fn *find_gather(tn_element_type index, size_t width)
 enum { LISTED = 256 };
 #define DEFINE_LIST(s, NAME, I)                                                                    \
     static int64_t list_##s(const I *indices, int64_t n, uint64_t first, uint64_t span,            \
-                            int64_t *place, int64_t *from)                                         \
+                            uint32_t *place, uint32_t *from)                                       \
     {                                                                                              \
         int64_t found = 0;                                                                         \
         for (int64_t i = 0; i < n; i++) {                                                          \
             uint64_t v = (uint64_t)indices[i] - first;                                             \
-            place[found] = (int64_t)v;                                                             \
-            from[found] = i;                                                                       \
+            place[found] = (uint32_t)v;                                                            \
+            from[found] = (uint32_t)i;                                                             \
             found += v < span;                                                                     \
         }                                                                                          \
         return found;                                                                              \
     }
 #if defined __AVX512F__
+/* Places end within int32_t, so no index wraps round into them. */
 static int64_t list_i32(const int32_t *indices, int64_t n, uint64_t first, uint64_t span,
-                        int64_t *place, int64_t *from)
+                        uint32_t *place, uint32_t *from)
 {
     int64_t found = 0;
-    __m512i at = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), eight = _mm512_set1_epi64(8);
-    __m512i low = _mm512_set1_epi64((long long)first), size = _mm512_set1_epi64((long long)span);
-    for (int64_t i = 0; i < n; i += 8, at = _mm512_add_epi64(at, eight)) {
-        __mmask8 there = n - i < 8 ? (__mmask8)((1u << (n - i)) - 1) : 0xFF;
-        __m512i v = _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(there, indices + i));
-        v = _mm512_sub_epi64(v, low);
-        __mmask8 inside = _mm512_mask_cmplt_epu64_mask(there, v, size);
-        _mm512_storeu_si512(place + found, _mm512_maskz_compress_epi64(inside, v));
-        _mm512_storeu_si512(from + found, _mm512_maskz_compress_epi64(inside, at));
+    __m512i at = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m512i low = _mm512_set1_epi32((int)first), size = _mm512_set1_epi32((int)span);
+    const __m512i step = _mm512_set1_epi32(16);
+    for (int64_t i = 0; i < n; i += 16, at = _mm512_add_epi32(at, step)) {
+        __mmask16 there = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xFFFF;
+        __m512i v = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(there, indices + i), low);
+        __mmask16 inside = _mm512_mask_cmplt_epu32_mask(there, v, size);
+        _mm512_storeu_si512(place + found, _mm512_maskz_compress_epi32(inside, v));
+        _mm512_storeu_si512(from + found, _mm512_maskz_compress_epi32(inside, at));
         found += __builtin_popcount(inside);
     }
     return found;
@@ -200,14 +201,14 @@ INDEX_TYPES(DEFINE_LIST)
         uint64_t first = (uint64_t)r->first, span = (uint64_t)(r->end - r->first);                 \
         T *to = (T *)r->operand + first;                                                           \
         const T *from = (const T *)r->other;                                                       \
-        if (!r->is_part) {                                                                         \
+        if (!r->is_part || r->end > INT32_MAX) {                                                   \
             for (int64_t i = 0; i < r->n; i++) {                                                   \
                 uint64_t v = (uint64_t)indices[i] - first;                                         \
                 if (v < span) to[v] = COMBINE(to[v], from[i]);                                     \
             }                                                                                      \
             return;                                                                                \
         }                                                                                          \
-        int64_t place[LISTED + 8], at[LISTED + 8];                                                 \
+        uint32_t place[LISTED + 16], at[LISTED + 16];                                              \
         for (int64_t i = 0; i < r->n; i += LISTED, from += LISTED) {                               \
             int64_t n = r->n - i < LISTED ? r->n - i : LISTED;                                     \
             n = list_##s(indices + i, n, first, span, place, at);                                  \

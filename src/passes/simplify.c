@@ -5,10 +5,11 @@
  * After:   reshape(x)            reshape(x)
  * Also:    slices, pads, broadcasts, converts, transposes and reversals that change nothing;
  * transposes of transposes and broadcasts of broadcasts; a select whose predicate is known; dynamic
- * slices whose place is known; real and imag of complex; arithmetic with neutral integers, x * 1
- * and x - 0; division by powers of two; sums of what was converted to f32 for them; branches whose
- * choice is known; values that a loop carries and never changes. Not: x + 0 for floats, since -0 +
- * 0 is 0. Source:  StableHLO spec, each op's section; IEEE 754 for the float rules. */
+ * slices whose place is known; reductions of one element; real and imag of complex; arithmetic with
+ * neutral integers, x * 1 and x - 0; division by powers of two; sums of what was converted to f32
+ * for them; branches whose choice is known; values that a loop carries and never changes. Not: x +
+ * 0 for floats, since -0 + 0 is 0. Source:  StableHLO spec, each op's section; IEEE 754 for the
+ * float rules. */
 #include <math.h>
 #include <string.h>
 
@@ -140,6 +141,45 @@ static bool simplify_reverse(tn_op *op, bool *changed)
     for (uint32_t i = 0; i < n; i++)
         if (t->dims[dims[i]] != 1) return false;
     return by(op, op->operands[0], changed);
+}
+
+/* A fold of one element each is the body's op on it. */
+static bool simplify_reduce(tn_module *m, tn_op *op, bool *changed)
+{
+    const tn_type *to = op->results[0].type;
+    tn_value *x = op->operands[0], *init;
+    uint32_t n;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_dimensions, &n);
+    if (op->n_results != 1 || x->type->quantization || to->quantization) return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (x->type->dims[dims[i]] != 1) return false;
+    const tn_region *r = &op->regions[0];
+    const tn_op *body = r->first;
+    if (body->next != r->last || r->last->operands[0] != &body->results[0]) return false;
+    switch ((int)body->kind) {
+    case TN_OP_add:
+    case TN_OP_and:
+    case TN_OP_maximum:
+    case TN_OP_minimum:
+    case TN_OP_multiply:
+    case TN_OP_or:
+    case TN_OP_xor: break;
+    default: return false;
+    }
+    bool straight = body->operands[0] == &r->args[0] && body->operands[1] == &r->args[1];
+    bool crossed = body->operands[0] == &r->args[1] && body->operands[1] == &r->args[0];
+    if (!(straight || crossed) || x->type->element != to->element) return false;
+    tn_op_kind kind = body->kind;
+    if (!tn_type_equal(x->type, to))
+        x = &tn_rewrite_op(m, op, TN_OP_reshape, to, 1, &x)->results[0];
+    init = op->operands[1];
+    if (to->rank) {
+        tn_op *spread = tn_rewrite_op(m, op, TN_OP_broadcast_in_dim, to, 1, &init);
+        tn_rewrite_ints(m, spread, TN_ATTR_broadcast_dimensions, dims, 0);
+        init = &spread->results[0];
+    }
+    tn_op *by_op = tn_rewrite_op(m, op, kind, to, 2, (tn_value *[]){init, x});
+    return by(op, &by_op->results[0], changed);
 }
 
 /* --- slices at a known place --- */
@@ -457,7 +497,9 @@ static tn_status *simplify_op(tn_module *m, tn_op *op, bool *changed)
         if (same_type(op->operands[0], &op->results[0])) by(op, op->operands[0], changed);
         break;
     case TN_OP_concatenate: simplify_concatenate(op, changed); break;
-    case TN_OP_reduce: simplify_sum(m, op, changed); break;
+    case TN_OP_reduce:
+        if (!simplify_reduce(m, op, changed)) simplify_sum(m, op, changed);
+        break;
     case TN_OP_reverse: simplify_reverse(op, changed); break;
     case TN_OP_dynamic_slice: simplify_dynamic_slice(m, op, changed); break;
     case TN_OP_dynamic_update_slice: simplify_dynamic_update_slice(op, changed); break;

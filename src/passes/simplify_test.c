@@ -331,6 +331,38 @@ PASS_TEST(selects_and_twice_negated_values_are_dropped)
     assert_ptr_equal(returned(b, 3), p);
 }
 
+static tn_value *reduce(builder *b, tn_value *x, tn_value *init, bool crossed)
+{
+    tn_op *op = control(b, TN_OP_reduce, 2, (tn_value *[]){x, init}, 1,
+                        (const tn_type *[]){type_of(b, "4xf32")}, 1);
+    tn_op_set_attr(b->module, op, TN_ATTR_dimensions, tn_attr_ints(b->arena, (int64_t[]){1}, 1));
+    tn_region *outer = b->region;
+    tn_region_init(b->module, &op->regions[0], b->function, op, 2);
+    b->region = &op->regions[0];
+    tn_value *args = op->regions[0].args;
+    args[0].type = args[1].type = type_of(b, "f32");
+    RETURN(b, binary(b, TN_OP_add, &args[crossed], &args[!crossed]));
+    b->region = outer;
+    return &op->results[0];
+}
+
+PASS_TEST(reductions_of_one_element_become_the_op)
+{
+    begin_function(b, "main", PARAMS("4x1xf32", "4x2xf32", "f32"));
+    tn_value *x = &b->region->args[0], *y = &b->region->args[1], *init = &b->region->args[2];
+    RETURN(b, reduce(b, x, init, false), reduce(b, x, init, true), reduce(b, y, init, false));
+    assert_true(apply(b, tn_pass_simplify));
+    for (uint32_t i = 0; i < 2; i++) {
+        const tn_op *op = returned(b, i)->op;
+        assert_int_equal(op->kind, TN_OP_add);
+        assert_int_equal(op->operands[0]->op->kind, TN_OP_broadcast_in_dim);
+        assert_ptr_equal(op->operands[0]->op->operands[0], init);
+        assert_int_equal(op->operands[1]->op->kind, TN_OP_reshape);
+        assert_ptr_equal(op->operands[1]->op->operands[0], x);
+    }
+    assert_int_equal(returned(b, 2)->op->kind, TN_OP_reduce);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +381,7 @@ int main(void)
         cmocka_unit_test(slices_at_a_known_place_are_clamped_and_static),
         cmocka_unit_test(branches_whose_choice_is_known_are_opened),
         cmocka_unit_test(what_a_loop_never_changes_is_taken_from_outside),
+        cmocka_unit_test(reductions_of_one_element_become_the_op),
         cmocka_unit_test(selects_and_twice_negated_values_are_dropped),
     };
     return cmocka_run_group_tests_name("passes-simplify", tests, NULL, NULL);
