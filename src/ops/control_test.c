@@ -126,9 +126,9 @@ TEST(custom_calls_have_known_targets)
     SET_STRING(op, call_target_name, "control_dep");
     bool y = true;
     RUN(op, IN(x, &y), OUT(NULL));
-    op = make_op(TN_OP_custom_call, "2xf32", "");
-    SET_STRING(op, call_target_name, "control_dep");
-    expect_invalid(op, TN_INVALID_ARGUMENT, "takes two operands and gives nothing");
+    op = make_op(TN_OP_custom_call, "2xf32", "2xf32");
+    SET_STRING(op, call_target_name, "dce_sink");
+    expect_invalid(op, TN_INVALID_ARGUMENT, "target 'dce_sink' gives nothing; got 1 results");
     op = make_op(TN_OP_custom_call, "4xf32", "2xf32");
     SET_STRING(op, call_target_name, "SPMDFullToShardShape");
     expect_invalid(op, TN_UNIMPLEMENTED, "from tensor<4xf32> to tensor<2xf32>");

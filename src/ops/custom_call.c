@@ -107,19 +107,20 @@ static tn_status *eval_unrefined(const tn_op *op, const tn_eval_context *ctx,
                        tn_op_string(op, TN_ATTR_call_target_name));
 }
 
-/* --- control_dep(before, after): an order between values, which doesn't change them --- */
+/* --- control_dep(before, after), an order between values, and dce_sink(values), a use of them ---
+ */
 
-static tn_status *infer_order(const tn_op *op, tn_arena *a, const tn_type **out)
+static tn_status *infer_nothing(const tn_op *op, tn_arena *a, const tn_type **out)
 {
-    if (op->n_operands == 2 && !op->n_results) return NULL;
-    return TN_OP_ERROR(INVALID_ARGUMENT, op,
-                       "target 'control_dep' takes two operands and gives nothing; got %u operands "
-                       "and %u results",
-                       op->n_operands, op->n_results);
+    const char *target = tn_op_string(op, TN_ATTR_call_target_name);
+    if (op->n_results)
+        return TN_OP_ERROR(INVALID_ARGUMENT, op, "target '%s' gives nothing; got %u results",
+                           target, op->n_results);
+    return NULL;
 }
 
-static tn_status *eval_order(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
-                             tn_tensor *results)
+static tn_status *eval_nothing(const tn_op *op, const tn_eval_context *ctx,
+                               const tn_tensor *operands, tn_tensor *results)
 {
     return NULL;
 }
@@ -150,8 +151,9 @@ static const tn_custom_call_target targets[] = {
     {"Sharding", infer_mark, tn_eval_identity},
     {"annotate_device_placement", infer_mark, tn_eval_identity},
     {"chlo.*", tn_infer_special, tn_eval_special},
+    {"control_dep", infer_nothing, eval_nothing},
     {"cpu_csr_sparse_dense_ffi", tn_infer_csr_product, tn_eval_csr_product},
-    {"control_dep", infer_order, eval_order},
+    {"dce_sink", infer_nothing, eval_nothing},
     {"lapack_*", tn_infer_lapack, tn_eval_lapack},
     {"shape_assertion", infer_assertion, eval_assertion},
     {"stablehlo.dynamic_approx_top_k", infer_declared, eval_unrefined},

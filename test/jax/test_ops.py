@@ -264,3 +264,15 @@ def test_orders_between_values_change_nothing(x64):
     compiled = jax.jit(f).lower(jax.device_put(x, DEV)).compile()
     assert "control_dep" not in compiled.as_text()
     np.testing.assert_allclose(compiled(jax.device_put(x, DEV)), np.sin(x @ x) + np.cos(x), rtol=1e-12)
+
+
+def test_a_sink_keeps_what_it_takes():
+    def f(x, keep):
+        lax.dce_sink(x + 1, prevent_mlir_dce=keep)
+        return x
+
+    x = jax.device_put(values("float32", (9,)), DEV)
+    for keep in (False, True):
+        compiled = jax.jit(f, static_argnums=1).lower(x, keep).compile()
+        assert ("add" in compiled.as_text()) == keep
+        close(compiled(x), x)
