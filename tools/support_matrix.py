@@ -152,7 +152,7 @@ op("stablehlo.batch_norm_inference", [X, F, F, F, F], f'%r = "stablehlo.batch_no
 op("stablehlo.batch_norm_training", [X, F, F], f'%r:3 = "stablehlo.batch_norm_training"(%0, %1, %2) {NORM} : ({X}, {F}, {F}) -> ({Y}, {F}, {F})', [Y, F, F],
    values="%r#0, %r#1, %r#2", per_tensor=True)
 M = "tensor<{n}x3x3x{T}{b3}>"
-op("stablehlo.cholesky", [M], f'%r = "stablehlo.cholesky"(%0) <{{{{lower = true}}}}> : ({M}) -> tensor<{{n}}x3x3x{{T}}>', ["tensor<{n}x3x3x{T}>"])
+op("stablehlo.cholesky", [M], f'%r = "stablehlo.cholesky"(%0) <{{{{lower = true}}}}> : ({M}) -> tensor<{{n}}x3x3x{{T}}>', ["tensor<{n}x3x3x{T}>"], per_tensor=True)
 op("stablehlo.fft", [X], f'%r = "stablehlo.fft"(%0) <{{{{fft_type = #stablehlo<fft_type {{fft}}>, fft_length = array<i64: 3>}}}}> : ({X}) -> {{fft_out}}', ["{fft_out}"])
 op("stablehlo.rng", [B, B, ("tensor<2xi64>", "4,3")],
    '%r = "stablehlo.rng"(%0, %1, %2) <{{rng_distribution = #stablehlo<rng_distribution UNIFORM>}}> : ' + f"({B}, {B}, tensor<2xi64>) -> tensor<4x3x{{T}}>",
@@ -162,7 +162,7 @@ op("stablehlo.rng_bit_generator", ["tensor<2xui64>"],
    ["tensor<4x3x{T}>"], values="%r#1", static=True)
 op("stablehlo.triangular_solve", [M, M],
    '%r = "stablehlo.triangular_solve"(%0, %1) <{{left_side = true, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>}}> : '
-   + f"({M}, {M}) -> tensor<{{n}}x3x3x{{T}}>", ["tensor<{n}x3x3x{T}>"])
+   + f"({M}, {M}) -> tensor<{{n}}x3x3x{{T}}>", ["tensor<{n}x3x3x{T}>"], per_tensor=True)
 
 TOKEN = "!stablehlo.token"
 op("stablehlo.after_all", [X], f"%t = stablehlo.after_all : {TOKEN}\n%u = stablehlo.after_all %t, %t : {TOKEN}", [X], values="%0")

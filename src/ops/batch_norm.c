@@ -6,27 +6,6 @@
 #include "ops/behaviours.h"
 #include "ops/infer.h"
 
-/* Quantized values may be stored each in their own way, but express one type. */
-static tn_status *check_meaning(const tn_op *op, uint32_t i)
-{
-    const tn_type *t = tn_operand_type(op, 0), *x = tn_operand_type(op, i);
-    if (!t->quantization || !x->quantization) return tn_check_same_element(op, 0, i);
-    if (x->quantization->axis < 0 && x->quantization->expressed == t->quantization->expressed)
-        return NULL;
-    return TN_OP_ERROR(INVALID_ARGUMENT, op, "operand %u should express %s and is %s", i,
-                       tn_element_type_text(t->quantization->expressed), TN_TYPE_IN_MESSAGE(x));
-}
-
-/* Result i has the shape of `t`; if that is quantized, it is so in a way of its own. */
-static const tn_type *result_like(const tn_op *op, uint32_t i, const tn_type *t)
-{
-    const tn_type *r = tn_result_type(op, i);
-    bool fits = t->quantization && r->kind == TN_TYPE_TENSOR && r->quantization &&
-                r->quantization->axis < 0 &&
-                r->quantization->expressed == t->quantization->expressed && tn_shapes_agree(r, t);
-    return fits ? r : t;
-}
-
 /* Operand 0 is a float tensor; operands in `features` are one value for each of its features, those
  * in `likes` have its shape. */
 static tn_status *check(const tn_op *op, uint32_t features, uint32_t likes, const tn_type **feature)
@@ -41,7 +20,7 @@ static tn_status *check(const tn_op *op, uint32_t features, uint32_t likes, cons
     TN_TRY(tn_check_dim(op, TN_ATTR_feature_index, t->rank, &dim));
     for (uint32_t i = 1; i < op->n_operands; i++) {
         TN_TRY(tn_check_tensor(op, i));
-        TN_TRY(check_meaning(op, i));
+        TN_TRY(tn_check_meaning(op, i));
         if (likes >> i & 1) TN_TRY(tn_check_same_shape(op, 0, i));
         if (!(features >> i & 1)) continue;
         TN_TRY(tn_check_rank(op, i, 1));
@@ -60,7 +39,7 @@ tn_status *tn_infer_batch_norm_inference(const tn_op *op, tn_arena *a, const tn_
 {
     const tn_type *feature;
     TN_TRY(check(op, 0x1E, 0, &feature));
-    out[0] = result_like(op, 0, tn_operand_type(op, 0));
+    out[0] = tn_result_like(op, 0, tn_operand_type(op, 0));
     return NULL;
 }
 
@@ -68,8 +47,8 @@ tn_status *tn_infer_batch_norm_training(const tn_op *op, tn_arena *a, const tn_t
 {
     const tn_type *feature = NULL;
     TN_TRY(check(op, 0x6, 0, &feature));
-    out[0] = result_like(op, 0, tn_operand_type(op, 0));
-    for (uint32_t i = 1; i < 3; i++) out[i] = result_like(op, i, feature);
+    out[0] = tn_result_like(op, 0, tn_operand_type(op, 0));
+    for (uint32_t i = 1; i < 3; i++) out[i] = tn_result_like(op, i, feature);
     return NULL;
 }
 
@@ -77,8 +56,8 @@ tn_status *tn_infer_batch_norm_grad(const tn_op *op, tn_arena *a, const tn_type 
 {
     const tn_type *feature = NULL;
     TN_TRY(check(op, 0xE, 0x10, &feature));
-    out[0] = result_like(op, 0, tn_operand_type(op, 0));
-    for (uint32_t i = 1; i < 3; i++) out[i] = result_like(op, i, feature);
+    out[0] = tn_result_like(op, 0, tn_operand_type(op, 0));
+    for (uint32_t i = 1; i < 3; i++) out[i] = tn_result_like(op, i, feature);
     return NULL;
 }
 

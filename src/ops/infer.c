@@ -194,3 +194,22 @@ bool tn_is_promotable(tn_element_type x, tn_element_type y)
     bool same = c == d || (tn_is_integer(x) && tn_is_integer(y));
     return same && tn_element_type_bits(x) <= tn_element_type_bits(y);
 }
+
+tn_status *tn_check_meaning(const tn_op *op, uint32_t i)
+{
+    const tn_type *t = tn_operand_type(op, 0), *x = tn_operand_type(op, i);
+    if (!t->quantization || !x->quantization) return tn_check_same_element(op, 0, i);
+    if (x->quantization->axis < 0 && x->quantization->expressed == t->quantization->expressed)
+        return NULL;
+    return TN_OP_ERROR(INVALID_ARGUMENT, op, "operand %u should express %s and is %s", i,
+                       tn_element_type_text(t->quantization->expressed), TN_TYPE_IN_MESSAGE(x));
+}
+
+const tn_type *tn_result_like(const tn_op *op, uint32_t i, const tn_type *t)
+{
+    const tn_type *r = tn_result_type(op, i);
+    bool fits = t->quantization && r->kind == TN_TYPE_TENSOR && r->quantization &&
+                r->quantization->axis < 0 &&
+                r->quantization->expressed == t->quantization->expressed && tn_shapes_agree(r, t);
+    return fits ? r : t;
+}

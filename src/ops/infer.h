@@ -74,4 +74,11 @@ tn_status *tn_check_region(const tn_op *op, uint32_t region, uint32_t n_args,
 /* May a reduction of x be computed in y? Same class, and y at least as wide. */
 bool tn_is_promotable(tn_element_type x, tn_element_type y);
 
+/* Operand i has the element type of operand 0. Quantized values may be stored each in their own
+ * way, but not per axis, and express one type. */
+tn_status *tn_check_meaning(const tn_op *op, uint32_t i) TN_MUST_USE;
+/* The type of result i, which has the shape of `t`; if that is quantized, it is so in a way of its
+ * own. */
+const tn_type *tn_result_like(const tn_op *op, uint32_t i, const tn_type *t);
+
 #endif

@@ -10,6 +10,7 @@
 #include "kernels/elementwise.h"
 #include "ops/behaviours.h"
 #include "ops/infer.h"
+#include "ops/quantize.h"
 
 /* What op(a) x = b, or x op(a) = b, is; lower says which triangle op(a) has. */
 typedef struct {
@@ -57,8 +58,9 @@ static tn_status *check_matrices(const tn_op *op, uint32_t i)
 {
     TN_TRY(tn_check_tensor(op, i));
     const tn_type *t = tn_operand_type(op, i);
-    bool known = tn_is_float(t->element) || tn_is_complex(t->element);
-    if (!known || t->rank < 2 || t->quantization)
+    const tn_quantization *q = t->quantization;
+    bool known = q ? q->axis < 0 : tn_is_float(t->element) || tn_is_complex(t->element);
+    if (!known || t->rank < 2)
         return TN_OP_ERROR(INVALID_ARGUMENT, op,
                            "operand %u should be matrices of floats or complex numbers and is %s",
                            i, TN_TYPE_IN_MESSAGE(t));
@@ -78,7 +80,7 @@ tn_status *tn_infer_cholesky(const tn_op *op, tn_arena *a, const tn_type **out)
 {
     TN_TRY(check_matrices(op, 0));
     TN_TRY(check_square(op, 0));
-    out[0] = tn_operand_type(op, 0);
+    out[0] = tn_result_like(op, 0, tn_operand_type(op, 0));
     return NULL;
 }
 
@@ -87,7 +89,7 @@ tn_status *tn_infer_triangular_solve(const tn_op *op, tn_arena *a, const tn_type
     TN_TRY(check_matrices(op, 0));
     TN_TRY(check_matrices(op, 1));
     TN_TRY(check_square(op, 0));
-    TN_TRY(tn_check_same_element(op, 0, 1));
+    TN_TRY(tn_check_meaning(op, 1));
     const tn_type *m = tn_operand_type(op, 0), *b = tn_operand_type(op, 1);
     TN_TRY(tn_check_rank(op, 1, m->rank));
     bool left = tn_op_bool(op, TN_ATTR_left_side, true);
@@ -105,7 +107,7 @@ tn_status *tn_infer_triangular_solve(const tn_op *op, tn_arena *a, const tn_type
     if (transpose < TN_transpose_NO_TRANSPOSE || transpose > TN_transpose_ADJOINT)
         return TN_OP_ERROR(INVALID_ARGUMENT, op,
                            "transpose_a should be NO_TRANSPOSE, TRANSPOSE or ADJOINT");
-    out[0] = b;
+    out[0] = tn_result_like(op, 0, b);
     return NULL;
 }
 
@@ -178,11 +180,40 @@ static job job_of(const tn_type *a, const tn_tensor *operand, const tn_tensor *r
                  .bytes = tn_element_type_bytes(a->element)};
 }
 
-/* --- narrow floats: in f32, rounded once --- */
+/* --- narrow floats: in f32, rounded once; quantized ones: in what they express --- */
+
+/* Quantized elements to their values, in f32 or f64, or back. */
+static void convert_quantized(const tn_tensor *from, const tn_tensor *to)
+{
+    enum { PIECE = 256 };
+    const tn_quantization *back = to->type->quantization;
+    const tn_type *plain = back ? from->type : to->type;
+    int64_t total = tn_type_elements(plain);
+    for (int64_t at = 0, n; at < total; at += n) {
+        double values[PIECE];
+        n = total - at < PIECE ? total - at : PIECE;
+        const void *data = (const char *)(back ? from->data : to->data) +
+                           (size_t)at * tn_element_type_bytes(plain->element);
+        float *f32 = (float *)(uintptr_t)data;
+        double *f64 = (double *)(uintptr_t)data;
+        bool wide = plain->element == TN_F64;
+        if (!back) tn_dequantize(from->type, from->data, at, n, values);
+        for (int64_t i = 0; i < n; i++) {
+            if (back) values[i] = tn_round_to(back->expressed, wide ? f64[i] : (double)f32[i]);
+            else if (wide) f64[i] = values[i];
+            else f32[i] = (float)values[i];
+        }
+        if (back) tn_quantize(to->type, values, at, n, to->data);
+    }
+}
 
 static tn_status *convert(const tn_op *op, const tn_tensor *from, const tn_tensor *to)
 {
     tn_kernel k;
+    if (from->type->quantization || to->type->quantization) {
+        convert_quantized(from, to);
+        return NULL;
+    }
     if (!tn_kernel_convert(tn_cpu_isa(), from->type->element, to->type->element, &k))
         return TN_OP_ERROR(UNIMPLEMENTED, op, "conversions from %s to %s",
                            TN_TYPE_IN_MESSAGE(from->type), TN_TYPE_IN_MESSAGE(to->type));
@@ -191,12 +222,14 @@ static tn_status *convert(const tn_op *op, const tn_tensor *from, const tn_tenso
     return NULL;
 }
 
-/* Room for `like` in f32. */
+/* Room for `like` in f32, or f64 if it expresses that. */
 static tn_status *room(const tn_op *op, const tn_eval_context *ctx, const tn_type *like,
                        tn_type *type, tn_tensor *out)
 {
     *type = *like;
-    type->element = TN_F32;
+    bool wide = like->quantization && like->quantization->expressed == TN_F64;
+    type->element = wide ? TN_F64 : TN_F32;
+    type->quantization = NULL;
     *out = (tn_tensor){tn_scratch_alloc(ctx->scratch, tn_type_bytes(type)), type};
     return out->data ? NULL : TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
 }
@@ -217,7 +250,8 @@ static tn_status *in_f32(const tn_op *op, const tn_eval_context *ctx, const tn_t
 
 static bool is_narrow(const tn_tensor *t)
 {
-    return tn_is_float(t->type->element) && tn_element_type_bits(t->type->element) < 32;
+    bool is_float = tn_is_float(t->type->element);
+    return t->type->quantization || (is_float && tn_element_type_bits(t->type->element) < 32);
 }
 
 tn_status *tn_eval_cholesky(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,

@@ -94,6 +94,37 @@ TEST(every_form_of_a_triangular_system_is_solved)
             check_solution(form & 1, form & 2, t, form & 4);
 }
 
+/* Values are what the stored ones stand for: 0.5 (v - 1) in, 0.25 (v + 2) out. */
+TEST(quantized_matrices_stand_for_their_values)
+{
+    static const double half = 0.5, quarter = 0.25;
+    static const int64_t one = 1, minus_two = -2;
+    static const tn_quantization in = {TN_I8, TN_F32, -128, 127, -1, 1, &half, &one},
+                                 out = {TN_I8, TN_F32, -128, 127, -1, 1, &quarter, &minus_two};
+    tn_type m = *type_of("2x2xi8", 6), v = *type_of("2x1xi8", 6), r = m, w = v;
+    m.quantization = v.quantization = &in;
+    r.quantization = w.quantization = &out;
+    const int8_t spd[] = {9, 99, 5, 21}; /* [[4, -], [2, 10]] = L L' of [[2, 0], [1, 3]] */
+    const int8_t low[] = {5, 99, 3, 7};  /* [[2, -], [1, 3]] */
+    const int8_t right[] = {9, 11};      /* [4, 5] */
+    int8_t got[4];
+    tn_op *op = cholesky_op("2x2xi8", true);
+    op->operands[0]->type = &m;
+    op->results[0].type = &r;
+    RUN(op, IN(spd), OUT(got));
+    EXPECT(int8_t, got, 6, -2, 2, 10);
+    op = make_op(TN_OP_triangular_solve, "2x2xi8, 2x1xi8", "2x1xi8");
+    SET_BOOL(op, left_side, true);
+    SET_BOOL(op, lower, true);
+    SET_BOOL(op, unit_diagonal, false);
+    SET_INT(op, transpose_a, TN_transpose_NO_TRANSPOSE);
+    op->operands[0]->type = &m;
+    op->operands[1]->type = &v;
+    op->results[0].type = &w;
+    RUN(op, IN(low, right), OUT(got));
+    EXPECT(int8_t, got, 6, 2); /* 2, 1 */
+}
+
 TEST(shapes_are_checked)
 {
     EXPECT_INVALID(cholesky_op("2x3xf32", true),
@@ -121,6 +152,7 @@ int main(void)
         cmocka_unit_test(a_matrix_that_is_not_positive_definite_gives_nan),
         cmocka_unit_test(a_complex_factor_times_its_adjoint_is_the_matrix),
         cmocka_unit_test(every_form_of_a_triangular_system_is_solved),
+        cmocka_unit_test(quantized_matrices_stand_for_their_values),
         cmocka_unit_test(shapes_are_checked),
         cmocka_unit_test(empty_batches_and_matrices_work),
     };

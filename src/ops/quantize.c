@@ -7,8 +7,7 @@
 
 #define TILE 256
 
-/* Rounds to the expressed type. */
-static double round_to(tn_element_type e, double x)
+double tn_round_to(tn_element_type e, double x)
 {
     if (e == TN_F64) return x;
     if (e == TN_F32) return (float)x;
@@ -42,9 +41,9 @@ void tn_dequantize(const tn_type *t, const void *data, int64_t begin, int64_t n,
     tn_kernel_run(&widen, (size_t)n, &in, out);
     for (int64_t i = 0; i < n; i++) {
         uint32_t c = channel_of(t, begin + i);
-        double scale = round_to(q->expressed, q->scales[c]);
-        out[i] = round_to(q->expressed,
-                          round_to(q->expressed, out[i] - (double)q->zero_points[c]) * scale);
+        double scale = tn_round_to(q->expressed, q->scales[c]);
+        out[i] = tn_round_to(q->expressed,
+                             tn_round_to(q->expressed, out[i] - (double)q->zero_points[c]) * scale);
     }
 }
 
@@ -59,9 +58,9 @@ void tn_quantize(const tn_type *t, const double *x, int64_t begin, int64_t n, vo
         int64_t size = n - at < TILE ? n - at : TILE;
         for (int64_t i = 0; i < size; i++) {
             uint32_t c = channel_of(t, begin + at + i);
-            double scale = round_to(q->expressed, q->scales[c]);
-            double v = round_to(q->expressed, x[at + i] / scale);
-            v = round_to(q->expressed, v + (double)q->zero_points[c]);
+            double scale = tn_round_to(q->expressed, q->scales[c]);
+            double v = tn_round_to(q->expressed, x[at + i] / scale);
+            v = tn_round_to(q->expressed, v + (double)q->zero_points[c]);
             v = v<(double)q->min ? (double)q->min : v>(double) q->max ? (double)q->max : v;
             tile[i] = rint(v);
         }

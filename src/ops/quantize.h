@@ -14,4 +14,7 @@ void tn_dequantize(const tn_type *t, const void *data, int64_t begin, int64_t n,
 /* The nearest (ties to even) stored values, clamped to the range of the storage. */
 void tn_quantize(const tn_type *t, const double *x, int64_t begin, int64_t n, void *data);
 
+/* The nearest value of a float type. */
+double tn_round_to(tn_element_type e, double x);
+
 #endif

@@ -56,11 +56,19 @@ static void threefry(const generator *g, uint64_t first, uint32_t *out0, uint32_
 
 static void philox(const generator *g, uint64_t block, int64_t n, uint32_t *out)
 {
-    tn_philox_blocks b = {.n = n,
+    /* The counter has 128 bits; the kernel counts in the lower half. */
+    uint64_t low = g->counter + block, before_carry = 0 - low;
+    tn_philox_blocks b = {.n = low && before_carry < (uint64_t)n ? (int64_t)before_carry : n,
                           .key = {g->key[0], g->key[1]},
-                          .low = g->counter + block,
-                          .high = g->high,
+                          .low = low,
+                          .high = g->high + (low < g->counter),
                           .out = out};
+    tn_philox(tn_cpu_isa(), &b);
+    if (b.n == n) return;
+    b.out += 4 * b.n;
+    b.low = 0;
+    b.high++;
+    b.n = n - b.n;
     tn_philox(tn_cpu_isa(), &b);
 }
 
@@ -197,9 +205,10 @@ tn_status *tn_eval_rng_bit_generator(const tn_op *op, const tn_eval_context *ctx
     int64_t each = j.bits == 64 ? GROUP / 2 : GROUP, words = j.bits == 64 ? 2 * j.n : j.n;
     if (j.n) split(&j, t);
     if (!threefry) j.blocks = words / 4 + (words % 4 != 0);
-    uint64_t next = state[1] + (uint64_t)j.blocks;
+    uint64_t next = state[1] + (uint64_t)j.blocks, carry = next < state[1];
     memmove(results[0].data, state, (size_t)size * sizeof *state);
     ((uint64_t *)results[0].data)[1] = next;
+    if (!threefry && size > 2) ((uint64_t *)results[0].data)[2] += carry;
     if (threefry) tn_parallel_for(ctx->pool, (j.blocks + LANES - 1) / LANES, 20, put_threefry, &j);
     else tn_parallel_for(ctx->pool, (j.n + each - 1) / each, GROUP * 1.5, put_philox, &j);
     return NULL;

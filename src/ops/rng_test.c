@@ -50,9 +50,25 @@ TEST(philox_gives_the_known_bits)
     memset(state, 0xFF, sizeof state);
     RUN(op, IN(state), OUT(next, out));
     EXPECT(uint32_t, out, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd);
-    assert_true(next[1] == 0);
+    assert_true(next[1] == 0 && next[2] == 0);
     op->operands[0]->type = type_of("4xui64", 6);
     EXPECT_INVALID(op, "the state, should be tensor<2xui64> or tensor<3xui64>");
+}
+
+/* The lower half of the counter runs over between the second block and the third. */
+TEST(philox_counts_in_128_bits)
+{
+    tn_op *op = make_op(TN_OP_rng_bit_generator, "3xui64", "3xui64, 16xui32"), *one;
+    SET_INT(op, rng_algorithm, TN_rng_algorithm_PHILOX);
+    uint64_t state[] = {7, UINT64_MAX - 1, 41}, next[3], after[] = {7, 0, 42}, later[3];
+    uint32_t out[16], rest[8];
+    RUN(op, IN(state), OUT(next, out));
+    assert_true(next[0] == 7 && next[1] == 2 && next[2] == 42);
+    one = make_op(TN_OP_rng_bit_generator, "3xui64", "3xui64, 8xui32");
+    SET_INT(one, rng_algorithm, TN_rng_algorithm_PHILOX);
+    RUN(one, IN(after), OUT(later, rest));
+    assert_memory_equal(out + 8, rest, sizeof rest);
+    assert_memory_equal(next, later, sizeof later);
 }
 
 TEST(pieces_make_the_whole)
@@ -116,6 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threefry_gives_the_known_bits),
         cmocka_unit_test(philox_gives_the_known_bits),
+        cmocka_unit_test(philox_counts_in_128_bits),
         cmocka_unit_test(pieces_make_the_whole),
         cmocka_unit_test(rng_draws_from_its_range),
     };

@@ -153,6 +153,13 @@ static tn_status *plain(tn_bytecode *b, const tn_cursor *from, const tn_attr *in
     return NULL;
 }
 
+uint32_t tn_property_rank(tn_attr_name name)
+{
+    bool rows = name == TN_ATTR_padding || name == TN_ATTR_replica_groups ||
+                name == TN_ATTR_source_target_pairs;
+    return rows ? 2 : 0;
+}
+
 static tn_status *wrong_kind(const tn_cursor *from, tn_attr_name name,
                              const tn_property_target *want, const tn_attr *in)
 {
@@ -183,6 +190,11 @@ tn_status *tn_properties_convert(tn_bytecode *b, const tn_cursor *from, tn_attr_
         return NULL;
     }
     if (want->kind == TN_ATTR_KIND_INTS || want->kind == TN_ATTR_KIND_BOOLS) {
+        uint32_t rank = tn_property_rank(name);
+        if (in->kind == TN_ATTR_KIND_TENSOR && rank && in->tensor.type->rank != rank)
+            return tn_cursor_error(from,
+                                   "attribute %s should have rank %" PRIu32 " and has %" PRIu32,
+                                   tn_attr_name_text(name), rank, in->tensor.type->rank);
         if (in->kind == TN_ATTR_KIND_TENSOR) TN_TRY(flatten(b, from, in, out));
     } else if (want->kind == TN_ATTR_KIND_LIST) {
         TN_TRY(plain(b, from, in, out));

@@ -27,6 +27,9 @@ tn_status *tn_properties_from_dict(tn_bytecode *b, const tn_op_name *name, const
 tn_status *tn_properties_convert(tn_bytecode *b, const tn_cursor *from, tn_attr_name name,
                                  const tn_attr *in, const tn_attr **out) TN_MUST_USE;
 
+/* The rank that a tensor must have to be this attribute where its rows count; 0: any. */
+uint32_t tn_property_rank(tn_attr_name name);
+
 /* What attrs.def asks for: a kind of tn_attr, and for enumerations the node's tag. */
 typedef struct {
     tn_attr_kind kind;

@@ -102,6 +102,11 @@ tn_status *tn_parse_convert(tn_parser *p, const char *where, tn_attr_name name, 
                                     in->list.items[0]->string.data);
     if (name == TN_ATTR_replica_groups && tn_replica_groups_by_axes(in))
         return plain(p, where, in, out); /* the mesh may stand further on */
+    uint32_t rank = tn_property_rank(name);
+    if (rank && in->kind == TN_ATTR_KIND_TENSOR && in->tensor.type->rank != rank)
+        return tn_parse_error(p, where,
+                              "attribute %s should have rank %" PRIu32 " and has %" PRIu32,
+                              tn_attr_name_text(name), rank, in->tensor.type->rank);
     if (in->kind == TN_ATTR_KIND_UNIT && want->kind == TN_ATTR_KIND_BOOL)
         *out = tn_attr_bool(p->arena, true);
     if (want->enumeration && has_tag(in, want->enumeration)) *out = in->list.items[0];

@@ -198,6 +198,10 @@ static void what_is_wrong_is_said(void **state)
     refuse("vhlo.func_v1 @f(%a: !vhlo.tensor_v1<2x!vhlo.quant_per_axis_v1<!vhlo.i8_v1:"
            "!vhlo.f32_v1, 0, [0.5], [0, 9], 0:255, 0>>) -> () {}",
            TN_INVALID_ARGUMENT, "1 scales and 2 zero points");
+    refuse(
+        "func.func @f(%a: tensor<4xf32>, %z: tensor<f32>) {\n%0 = \"stablehlo.reduce_window\"(%a, "
+        "%z) <{padding = dense<1> : tensor<2xi64>, window_dimensions = array<i64: 2>}>",
+        TN_INVALID_ARGUMENT, "attribute padding should have rank 2 and has 1");
 }
 
 /* Every beginning of a program is refused or read, and nothing beyond it is looked at. */
