@@ -1137,7 +1137,8 @@ static tn_native *make_native(maker *m, const tn_op *op)
                      .ports = tn_dup(m->c->arena, m->ports, m->n_ports * sizeof *m->ports),
                      .n_ports = m->n_ports,
                      .n_carried = op->n_operands,
-                     .iteration_ns = 0.5 * m->n_instructions};
+                     .iteration_ns = 0.5 * m->n_instructions,
+                     .turn_ns = 0.5 * m->n_instructions};
     return n;
 }
 

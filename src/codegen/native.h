@@ -21,6 +21,7 @@ typedef struct {
     const tn_value **ports;
     uint32_t n_ports, n_carried;
     double iteration_ns; /* rough time of one iteration, loops inside counted once */
+    double turn_ns;      /* the same for one group of elements of strips, if there are strips */
     /* Of loops over strips, else 0: the length of a strip, of which `code` does the first `whole`
      * elements, `group` at a time, and `rest` the others. */
     int64_t strip, whole;

@@ -31,16 +31,21 @@ static double times(const tn_plan *p, const tn_item *item)
     return n;
 }
 
+enum { TRIAL_NS = 10000 };
+
 void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
 {
     double ns = 0;
-    bool known = true;
+    bool known = true, others = true; /* whether all is known, and all but loops of machine code */
     for (uint32_t i = 0; i < p->n_items; i++) {
         const tn_item *item = &p->items[i];
         double n = times(p, item), flops = 0, bytes = 0;
         bool is_timed = false; /* its memory and arithmetic are in its own estimate */
         known = known && n >= 0;
+        others = others && n >= 0;
         if (item->kind == TN_ITEM_OP) {
+            others = others && item->op->kind != TN_OP_custom_call &&
+                     !tn_op_has_trait(item->op, TN_TRAIT_SIDE_EFFECT | TN_TRAIT_COLLECTIVE);
             flops = tn_op_flops(item->op);
             bytes = tn_op_bytes(item->op);
             ns += n * (EVALUATOR_NS + BODY_NS * item->op->n_regions);
@@ -61,7 +66,7 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
         } else if (item->kind == TN_ITEM_NATIVE) {
             int64_t trips = tn_trip_count(item->op);
             known = known && trips >= 0;
-            ns += n * (double)trips * item->native->iteration_ns;
+            if (trips > 0) ns += n * (double)trips * item->native->iteration_ns;
         } else if (item->kind == TN_ITEM_MOVES) {
             for (uint32_t j = 0; j < item->n; j++)
                 bytes += 2 * (double)p->roots[p->moves[item->first + j].to].bytes;
@@ -74,6 +79,7 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
                                                                                  : FLOPS_PER_NS;
         ns += n * (bytes / BYTES_PER_NS + flops / rate);
     }
-    if (info->calls_out) known = false;
+    if (info->calls_out) known = others = false;
+    info->may_be_short = !known && others && ns < TRIAL_NS;
     info->cost_ns = known && ns < 1e18 ? (uint64_t)ns : UINT64_MAX;
 }

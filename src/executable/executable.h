@@ -39,7 +39,11 @@ typedef struct {
     bool meets;            /* its devices meet each other in the run: tn_run.meeting */
     double flops, bytes_accessed; /* static estimates; loops count once */
     uint64_t cost_ns; /* rough time of one run; UINT64_MAX when a loop's trip count is unknown */
-    bool calls_out;   /* calls handlers from outside, which may take any time and run programs */
+    /* Whether a run may be begun on trial: what is of unknown length are loops of machine code,
+     * which look early and often whether they should end, the rest is short, and nothing but its
+     * results tells that it ran. */
+    bool may_be_short;
+    bool calls_out; /* calls handlers from outside, which may take any time and run programs */
     char fingerprint[33]; /* 32 hex digits: equal programs and options give equal ones */
 } tn_executable_info;
 

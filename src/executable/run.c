@@ -71,13 +71,15 @@ static tn_status *run_rows(machine *m, const tn_step *s)
     return tn_rows_run(s->rows, &m->ctx, memory);
 }
 
-/* Turns of a loop in machine code before it looks whether the run was cancelled: about 100 us. */
-#define TURNS 20000
+/* Turns of a loop in machine code before it looks whether the run was cancelled, about 100 us for
+ * scalars; sooner in the beginning, in case the run is a trial. */
+enum { TURNS = 20000, FIRST_NS = 8000 };
 
 typedef struct {
     tn_jit_watch as_watch; /* first */
     const tn_run *run;
     bool cancelled;
+    uint32_t turns;
 } watch;
 
 static uint32_t ask(tn_jit_watch *w)
@@ -85,8 +87,16 @@ static uint32_t ask(tn_jit_watch *w)
     watch *x = (watch *)w;
     const tn_run *r = x->run;
     x->cancelled = x->cancelled || (r->is_cancelled && r->is_cancelled(r->cancel_arg));
-    w->left = x->cancelled ? 1 : TURNS;
+    if (x->turns < TURNS) x->turns *= 2;
+    w->left = x->cancelled ? 1 : x->turns;
     return x->cancelled;
+}
+
+static watch begin_watch(const tn_native *n, const tn_run *run, int64_t begin, int64_t end)
+{
+    double turns = n->turn_ns > 0 ? FIRST_NS / n->turn_ns : TURNS;
+    uint32_t first = turns < 1 ? 1 : turns > TURNS ? TURNS : (uint32_t)turns;
+    return (watch){{first, ask, begin, end}, run, false, first};
 }
 
 /* A loop over strips, from some of their elements to others. */
@@ -101,7 +111,7 @@ static void run_strips(void *ctx, int64_t begin, int64_t end)
 {
     strips *s = ctx;
     const tn_native *n = s->native;
-    watch w = {{TURNS, ask, begin * n->group, end * n->group}, s->run, false};
+    watch w = begin_watch(n, s->run, begin * n->group, end * n->group);
     if (w.as_watch.end > n->whole) w.as_watch.end = n->whole;
     if (w.as_watch.begin < w.as_watch.end) n->code->entry(s->memory, (int64_t)(uintptr_t)&w);
     if (end * n->group > n->whole && n->rest) {
@@ -124,7 +134,7 @@ static tn_status *run_native(machine *m, const tn_step *s)
         tn_parallel_for(m->ctx.pool, groups, n->group_ns, run_strips, &all);
         cancelled = all.cancelled;
     } else {
-        watch w = {{TURNS, ask, 0, 0}, m->run, false};
+        watch w = begin_watch(n, m->run, 0, 0);
         n->code->entry(memory, (int64_t)(uintptr_t)&w);
         cancelled = w.cancelled;
     }

@@ -143,6 +143,8 @@ struct tn_launch_record {
     uint32_t replica, partition, part; /* part: which of the launch it is */
     tn_launch_gang *gang; /* the first part's while they run; NULL: it is alone, or the device has a
                              queue of its own */
+    uint64_t trial_until; /* 0: it is no trial; nanoseconds */
+    atomic_bool gave_up;  /* a trial that was too long */
     bool beside;  /* runs on a thread of its own, beside the queue: calls out, or may last */
     bool nested;  /* and was started from such a call */
     bool alone;   /* no other device runs its part of the same launch */

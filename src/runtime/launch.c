@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch.c - one run on one device, from the moment it has all it needs. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "ops/custom_call.h"
 #include "runtime/execute_internal.h"
@@ -132,10 +133,21 @@ static tn_status *bring(const tn_launch_record *r, uint32_t i)
     return driver->copy(r->device->handle, dst, span_of(a->storage, a->bytes));
 }
 
-/* Whether nobody can want the results any more. */
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Whether nobody can want the results any more, or a trial has lasted too long. */
 static bool is_cancelled(const void *launch)
 {
     const tn_launch_record *r = launch;
+    if (r->trial_until && now() > r->trial_until) {
+        atomic_store_explicit(&((tn_launch_record *)r)->gave_up, true, memory_order_relaxed);
+        return true;
+    }
     return atomic_load_explicit(&r->device->client->closed, memory_order_relaxed) ||
            atomic_load_explicit(&r->is_poisoned, memory_order_relaxed);
 }
@@ -310,6 +322,30 @@ static bool is_cheap(const tn_launch_record *r)
            (ns < TN_AWAITED_INLINE_NS && tn_execute_is_awaited());
 }
 
+/* A run of unknown length may be a short one: the caller tries for a while, which changes nothing
+ * but the memory of results and temporaries. True: it is over, else it begins again on its thread.
+ */
+static bool is_tried(tn_launch_record *r)
+{
+    if (!r->beside || !r->alone || !r->device->synchronous || r->meeting ||
+        !r->loaded->program.info->may_be_short)
+        return false;
+    for (uint32_t i = 0; i < r->n_args; i++)
+        if (r->args[i].taken || r->args[i].becomes >= 0) return false;
+    tn_status *s = late_error(r);
+    if (!s) {
+        r->trial_until = now() + TN_INLINE_NS;
+        s = append(r);
+        r->trial_until = 0;
+        if (s && atomic_load_explicit(&r->gave_up, memory_order_relaxed)) {
+            tn_status_free(s);
+            return false;
+        }
+    }
+    end(r, s);
+    return true;
+}
+
 static void enter_device(tn_launch_record *r)
 {
     tn_device *d = r->device;
@@ -352,6 +388,7 @@ static void start(tn_launch_record *r)
     for (uint32_t i = 0; i < r->n_args; i++)
         if (must_wait(r, &r->args[i])) waits++;
     r->entered = !r->beside && waits == 0 && is_cheap(r) && tn_queue_try_enter(queue);
+    if (waits == 0 && is_tried(r)) return;
     if (r->launch_id != 0 && !(r->entered && r->device->synchronous)) enter_device(r);
     if (r->entered || (r->nested && waits == 0)) {
         run(r);
