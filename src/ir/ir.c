@@ -1,21 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ir/ir.h"
+#include "ir/functions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A module and the first function of each name, by the name's hash in open addressing. */
+typedef struct {
+    tn_module module; /* first */
+    tn_function **named;
+    uint32_t n_named, size;
+} indexed_module;
+
 tn_module *tn_module_new(tn_arena *a)
 {
-    tn_module *m = TN_NEW(a, tn_module);
+    tn_module *m = &TN_NEW(a, indexed_module)->module;
     m->arena = a;
     m->name = "";
     m->num_replicas = m->num_partitions = 1;
     return m;
 }
 
+/* FNV-1a */
+static uint32_t hash_of_name(const char *name)
+{
+    uint32_t h = 2166136261u;
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
+    return h ^ h >> 15;
+}
+
+/* Where the function of this name stands, or would. */
+static tn_function **slot_of_name(const indexed_module *m, const char *name)
+{
+    uint32_t mask = m->size - 1, i = hash_of_name(name) & mask;
+    while (m->named[i] && strcmp(m->named[i]->name, name)) i = (i + 1) & mask;
+    return &m->named[i];
+}
+
+static void add_name(indexed_module *m, tn_function *f)
+{
+    tn_function **slot = slot_of_name(m, f->name);
+    if (*slot) return;
+    *slot = f;
+    m->n_named++;
+}
+
+void tn_module_index_functions(tn_module *module)
+{
+    indexed_module *m = (indexed_module *)module;
+    uint32_t n = 0, size = 16;
+    for (tn_function *f = module->functions; f; f = f->next) n++;
+    while (size < 4 * n) size *= 2;
+    m->named = TN_NEW_ARRAY(module->arena, tn_function *, size);
+    m->size = size;
+    m->n_named = 0;
+    for (tn_function *f = module->functions; f; f = f->next) add_name(m, f);
+}
+
 tn_function *tn_module_add_function(tn_module *m, const char *name, const tn_type *type)
 {
+    indexed_module *index = (indexed_module *)m;
     tn_function *f = TN_NEW(m->arena, tn_function);
     f->module = m;
     f->name = name;
@@ -24,14 +68,15 @@ tn_function *tn_module_add_function(tn_module *m, const char *name, const tn_typ
     if (m->last_function) m->last_function->next = f;
     else m->functions = f;
     m->last_function = f;
+    if (2 * (index->n_named + 1) > index->size) tn_module_index_functions(m);
+    else add_name(index, f);
     return f;
 }
 
 tn_function *tn_module_find(const tn_module *m, const char *name)
 {
-    for (tn_function *f = m->functions; f; f = f->next)
-        if (!strcmp(f->name, name)) return f;
-    return NULL;
+    const indexed_module *index = (const indexed_module *)m;
+    return index->size ? *slot_of_name(index, name) : NULL;
 }
 
 static void number_region(tn_module *m, tn_region *r)

@@ -241,8 +241,8 @@ TEST(large_products_are_fast)
     tn_op *op = matrix_dot("512x512xf32, 512x512xf32", "512x512xf32");
     double start = seconds();
     RUN(op, IN(x, x), OUT(out));
-    assert_true(seconds() - start <
-                2); /* 2 ms alone on an AVX-512 core; a plain loop takes longer */
+    /* 2 ms alone on an AVX-512 core; a plain loop takes longer. An emulator has no speed. */
+    assert_true(seconds() - start < 2 || getenv("MESON_EXE_WRAPPER"));
     for (int i = 0; i < N * N; i++) assert_true(out[i] == N);
     free(x);
     free(out);

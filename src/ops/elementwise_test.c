@@ -442,7 +442,8 @@ TEST(narrow_floats_round_once_per_op)
     _Alignas(64) uint16_t h[] = {0x3C00, 0x7BFF, 0x0001, 0xFC00},
                           k[] = {0x1000, 0x7BFF, 0x0001, 0x7C00};
     RUN(make_op(TN_OP_add, "4xf16, 4xf16", "4xf16"), IN(h, k), OUT(got));
-    EXPECT(uint16_t, got, 0x3C00, 0x7C00, 0x0002, 0xFE00);
+    got[3] &= 0x7FFF; /* a NaN's sign is the machine's */
+    EXPECT(uint16_t, got, 0x3C00, 0x7C00, 0x0002, 0x7E00);
     _Alignas(64) uint8_t less[4];
     tn_op *op = make_op(TN_OP_compare, "4xf16, 4xf16", "4xi1");
     SET_INT(op, comparison_direction, TN_comparison_direction_LT);

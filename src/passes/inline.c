@@ -10,6 +10,7 @@
  * others. */
 #include <string.h>
 
+#include "ir/functions.h"
 #include "passes/passes.h"
 
 /* Later stages walk regions by recursion, and every call may copy a body: both are bounded, so that
@@ -307,6 +308,7 @@ tn_status *tn_pass_inline(tn_module *m, bool *changed)
     }
     in.changed = in.changed || *end != NULL;
     *end = NULL;
+    tn_module_index_functions(m);
     *changed = *changed || in.changed;
     return NULL;
 }

@@ -6,6 +6,7 @@
  * itself but the values that it is put together from: they are fewer, and most often arguments. */
 #include <string.h>
 
+#include "ir/functions.h"
 #include "passes/refine.h"
 #include "passes/rewrite.h"
 
@@ -204,6 +205,7 @@ void tn_refine_cut(tn_module *m, tn_value *const *wanted, uint32_t n, tn_refinem
         at = &f->next;
     }
     *at = NULL;
+    tn_module_index_functions(m);
     tn_function *f = m->main = tn_module_add_function(m, old->name, NULL);
     f->is_public = true;
     f->location = old->location;

@@ -231,7 +231,8 @@ static void a_forked_child_gets_an_error_at_once(void **state)
         tn_buffer_delete(b);
         tn_buffer_release(b);
         tn_client_close(c);
-        if (NO_THREADS_AFTER_FORK) _exit(wrong ? 1 : 7);
+        /* Nor has the child of several threads any under qemu-user, which aborts. */
+        if (NO_THREADS_AFTER_FORK || getenv("MESON_EXE_WRAPPER")) _exit(wrong ? 1 : 7);
         /* a client of its own works */
         tn_client *mine = NULL;
         tn_status *s = tn_client_create(*state, NULL, 0, &mine);
