@@ -80,7 +80,8 @@ typedef struct {
     const tn_tile_port *inputs, *outputs;
     const tn_tile_op *ops;
     const tn_tile_fill *fills;
-    double cost_ns; /* of an element */
+    double cost_ns;   /* of an element */
+    uint32_t n_fused; /* ops of the program that it stands for, however few run them */
 } tn_tile_program;
 
 /* Runs it. memory: the inputs', then the outputs'. */

@@ -251,7 +251,7 @@ static void count_again(builder *b)
     b->n_fills = n;
 }
 
-static const tn_tile_program *finish(builder *b)
+static const tn_tile_program *finish(builder *b, uint32_t n_fused)
 {
     tn_arena *a = b->c->arena;
     tn_tile_program *p = TN_NEW(a, tn_tile_program);
@@ -287,7 +287,8 @@ static const tn_tile_program *finish(builder *b)
                            .outputs = tn_dup(a, b->outputs, b->n_outputs * sizeof *b->outputs),
                            .ops = ops,
                            .fills = tn_dup(a, b->fills, b->n_fills * sizeof *b->fills),
-                           .cost_ns = b->cost};
+                           .cost_ns = b->cost,
+                           .n_fused = n_fused};
     return p;
 }
 
@@ -301,5 +302,5 @@ const tn_tile_program *tn_tile_build(tn_cluster_context *c, const tn_group_op *o
     b.cost = 0;
     b.row = 0;
     for (uint32_t i = 0; i < n; i++) add_op(&b, ops[i].op, ops[i].is_copy);
-    return finish(&b);
+    return finish(&b, n);
 }

@@ -115,14 +115,14 @@ double tn_step_flops(const tn_step *s)
 
 double tn_tile_flops(const tn_tile_program *t)
 {
-    return (double)t->n * t->n_ops;
+    return (double)t->n * t->n_fused;
 }
 
 /* For an element of what it goes over. */
 static double flops_of_row_step(const tn_rows_step *s)
 {
     if (s->product) return 2 * (double)s->product->gemm.k;
-    return s->tile ? s->tile->n_ops : 1;
+    return s->tile ? s->tile->n_fused : 1;
 }
 
 double tn_rows_flops(const tn_rows *r)
