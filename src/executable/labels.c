@@ -16,6 +16,8 @@ static void name_tile(const tn_tile_program *t, char *out, size_t size)
 
 static const tn_op *op_of(const tn_step *s)
 {
+    if (s->kind == TN_STEP_ROWS && !s->op && s->rows->n_outputs)
+        return s->rows->values[s->rows->outputs[0]].value->op;
     if (s->kind != TN_STEP_TILE) return s->op;
     return s->tile->n_outputs ? s->tile->outputs[0].value->op : NULL;
 }
@@ -42,7 +44,9 @@ static const tn_trace_label *make_label(const tn_executable *e, const tn_step *s
     const tn_op *op = op_of(s);
     switch ((tn_step_kind)s->kind) {
     case TN_STEP_TILE: name_tile(s->tile, name, sizeof name); break;
-    case TN_STEP_ROWS: snprintf(name, sizeof name, "rows around %s", tn_op_text(op)); break;
+    case TN_STEP_ROWS:
+        snprintf(name, sizeof name, "rows around %s", op ? tn_op_text(op) : "");
+        break;
     case TN_STEP_NATIVE:
     case TN_STEP_EVAL: snprintf(name, sizeof name, "%s", tn_op_text(op)); break;
     case TN_STEP_FILL: snprintf(name, sizeof name, "fill"); break;

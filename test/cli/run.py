@@ -79,6 +79,15 @@ def test_bench():
     check("bench of a program that donates", code == 0 and "a run and its wait" in out, out + err)
 
 
+GROUPED = """func.func @main(%a: tensor<96x96xf32>) -> (tensor<96x96xf32>, tensor<96xf32>) {
+  %d = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : (tensor<96x96xf32>, tensor<96x96xf32>) -> tensor<96x96xf32>
+  %e = stablehlo.exponential %d : tensor<96x96xf32>
+  %f = stablehlo.multiply %e, %a : tensor<96x96xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %s = stablehlo.reduce(%f init: %z) applies stablehlo.add across dimensions = [0] : (tensor<96x96xf32>, tensor<f32>) -> tensor<96xf32>
+  return %f, %s : tensor<96x96xf32>, tensor<96xf32>
+}
+"""
 PROFILED = """func.func @main(%a: tensor<96x64xf32>, %b: tensor<64x32xf32>, %t: tensor<1000x128xf64>, %i: tensor<i32>)
     -> (tensor<96x32xf32>, tensor<1x128xf64>) {
   %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<96x64xf32>, tensor<64x32xf32>) -> tensor<96x32xf32>
@@ -108,6 +117,12 @@ def test_profile():
         check("how near the limit it is", len(dot) > 8 and re.fullmatch(r"\d+%", dot[7]) and dot[8] in ("memory", "compute"), out)
         check("of a slice only the part counts", rows.get("dynamic_slice", [])[2:4] == ["1", "0.002056"], out)
         check("shapes and places", re.search(r"stablehlo\.dot_general f32\[96,32\]  3:\d", out), out)
+        Path(work, "g.mlir").write_text(GROUPED)
+        head = "{'descr': '<f4', 'fortran_order': False, 'shape': (96, 96), }".ljust(117) + "\n"
+        Path(work, "g.npy").write_bytes(b"\x93NUMPY\1\0" + len(head).to_bytes(2, "little") + head.encode() + bytes(96 * 96 * 4))
+        code, out, err = tenon("run", CPU, f"{work}/g.mlir", "--input", f"{work}/g.npy", "--profile")
+        told = sum(float(f) for f in re.findall(r"^ +[\d.]+ +[\d.]+% +\S+ +\S+ +([\d.]+) .*stablehlo", out, re.M))
+        check("operations of ops that run together", code == 0 and 1.7 < told < 1.9, out + err)
         code, out, err = tenon("run", LAYERS, f"{work}/p.mlir", *inputs, "--profile", TENON_PLUGIN=SIM, TENON_LAYERS="validate")
         check("run --profile through layers", code == 0 and "stablehlo.dot_general" in out or "no profiler" in err, out + err)
 
