@@ -20,7 +20,9 @@ enum {
     VALUES = TN_ROWS_VALUES,
     WINDOW = 12 /* clusters in a row that a group looks past */
 };
-#define LEAST_PRODUCTS 1e6 /* multiply-adds of a product that is worth it */
+/* A smaller result, or left operand that a member makes, is still in the cache when it is wanted,
+ * and a product of all rows at once does better. */
+#define LEAST_BYTES (8 << 20)
 
 /* What becomes of a cluster near a group. */
 typedef enum { UNDECIDED, MEMBER, BEFORE, AFTER } role;
@@ -161,7 +163,8 @@ static const tn_gemm *row_product(const finder *f, const tn_op *op)
     if (g->c_row != g->n || g->m < LEAST_ROWS) return NULL;
     for (uint32_t d = g->batch_rank; d-- > 0; step *= g->batch[d], rows *= g->batch[d])
         if (g->c_batch[d] != step) return NULL;
-    if ((double)rows * (double)g->n * (double)g->k < LEAST_PRODUCTS) return NULL;
+    if (rows * (g->n > g->k ? g->n : g->k) * tn_element_type_bytes(g->c_type) < LEAST_BYTES)
+        return NULL;
     size_t packed = tn_gemm_rows_packed_bytes(g);
     if (packed > MOST_PACKED || (packed > PACKED_BYTES && g->m < 2 * g->k)) return NULL;
     return g;

@@ -160,6 +160,8 @@ static void divide(job *j, const tn_thread_pool *pool)
         while (j->per_chunk * chunks % threads && (j->per_chunk + 1) * 2 * p->unit <= p->chunk)
             j->per_chunk++;
     j->block = (p->chunk + j->per_chunk - 1) / j->per_chunk;
+    j->block = (j->block + p->unit - 1) / p->unit * p->unit;
+    if (j->block > p->chunk) j->block = p->chunk;
     j->per_chunk = (p->chunk + j->block - 1) / j->block;
 }
 

@@ -147,7 +147,7 @@ static const char attention[] =
 static const char of_columns[] = CUT("[0]", "tensor<CxT>"), long_rows[] = CUT("[1]", "tensor<RxT>"),
                   whole[] = CUT("[0, 1]", "tensor<T>");
 
-enum { ELEMENTS = 300000, VALUES = 3 };
+enum { VALUES = 3 };
 
 static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
 {
@@ -169,10 +169,16 @@ static char *instance(const char *text, int rows, int columns, const char *type)
     return out;
 }
 
-static void fill(char *to, tn_element_type e)
+static void *memory_for(const tn_type *t)
 {
+    return aligned_alloc(64, (tn_type_bytes(t) + 63) & ~(size_t)63);
+}
+
+static void fill(char *to, const tn_type *t)
+{
+    tn_element_type e = t->element;
     uint32_t x = 12345;
-    for (uint32_t i = 0; i < ELEMENTS; i++) {
+    for (int64_t i = 0; i < tn_type_elements(t); i++) {
         x = x * 1664525 + 1013904223;
         double d = (double)(int32_t)x * 0x1p-29;
         float f = (float)d;
@@ -192,13 +198,15 @@ static void check(const char *text, int rows, int columns, const char *type)
     for (int way = 0; way < 2; way++) {
         tn_source s = {.read = read_program, .read_ctx = program, .unfused = way == 0};
         MUST(tn_compile_source(&s, &e[way]));
-        for (uint32_t i = 0; i < VALUES; i++) {
-            results[way][i] = aligned_alloc(64, ELEMENTS * 8);
-            args[i] = aligned_alloc(64, ELEMENTS * 8);
-            if (i < e[way]->info.n_params) fill(args[i], e[way]->info.params[i].type->element);
+        const tn_executable_info *info = &e[way]->info;
+        for (uint32_t i = 0; i < info->n_results; i++)
+            results[way][i] = memory_for(info->results[i].type);
+        for (uint32_t i = 0; i < info->n_params; i++) {
+            args[i] = memory_for(info->params[i].type);
+            fill(args[i], info->params[i].type);
         }
         MUST(run_executable(e[way], args, results[way]));
-        for (uint32_t i = 0; i < VALUES; i++) free(args[i]);
+        for (uint32_t i = 0; i < info->n_params; i++) free(args[i]);
     }
     for (uint32_t i = 0; i < e[1]->n_steps; i++) {
         if (e[1]->steps[i].kind != TN_STEP_ROWS) continue;
@@ -210,7 +218,7 @@ static void check(const char *text, int rows, int columns, const char *type)
         if (memcmp(results[0][i], results[1][i], tn_type_bytes(e[0]->info.results[i].type)))
             fail_msg("%d x %d of %s: result %u differs in\n%s", rows, columns, type, i, program);
     for (int way = 0; way < 2; way++) {
-        for (uint32_t i = 0; i < VALUES; i++) free(results[way][i]);
+        for (uint32_t i = 0; i < e[way]->info.n_results; i++) free(results[way][i]);
         tn_executable_release(e[way]);
     }
     free(program);
@@ -242,18 +250,15 @@ static void rows_give_what_their_ops_give(void **unused)
 
 static void products_give_what_they_give_alone(void **unused)
 {
-    static const int sizes[][2] = {{150, 100}, {157, 129}, {64, 400}, {512, 33}};
-    static const int lengths[][2] = {{100, 48}, {131, 33}, {250, 64}};
+    static const int rows[] = {21000, 21007}, lengths[][2] = {{730, 32}, {739, 9}};
     static const char *const types[] = {"f32", "f64"};
     for (uint32_t t = 0; t < 2; t++) {
         n_products = 0;
-        for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            check(dense, sizes[i][0], sizes[i][1], types[t]);
-        assert_true(n_products >= 4);
+        for (uint32_t i = 0; i < 2; i++) check(dense, rows[i], 12 + (int)i, types[t]);
+        assert_int_equal(n_products, 4);
         n_products = 0;
-        for (uint32_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-            check(attention, lengths[i][0], lengths[i][1], types[t]);
-        assert_int_equal(n_products, 2 * sizeof lengths / sizeof *lengths);
+        for (uint32_t i = 0; i < 2; i++) check(attention, lengths[i][0], lengths[i][1], types[t]);
+        assert_int_equal(n_products, 4);
     }
 }
 
