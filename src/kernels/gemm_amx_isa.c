@@ -171,6 +171,15 @@ void tn_amx_pack(const tn_amx_operand *o, int64_t panel, char *dst, tn_amx_range
 
 /* --- sums: tiles 0 to 3 are C, 4 and 5 A, 6 and 7 B --- */
 
+/* Asks for the lines of C while sums are made. */
+static inline void fetch(char *c, int64_t c_row)
+{
+    for (int i = 0; i < 32; i++, c += c_row) {
+        __builtin_prefetch(c, 1);
+        __builtin_prefetch(c + 64, 1);
+    }
+}
+
 #define START(t, place)                                                                            \
     if (add) _tile_loadd(t, place, c_row);                                                         \
     else _tile_zero(t)
@@ -227,6 +236,7 @@ void tn_amx_pack(const tn_amx_operand *o, int64_t panel, char *dst, tn_amx_range
     BLOCK(name##_2_2)                                                                              \
     {                                                                                              \
         char *below = c + 16 * c_row;                                                              \
+        if (!add) fetch(c, c_row);                                                                 \
         START(0, c);                                                                               \
         START(1, c + 64);                                                                          \
         START(2, below);                                                                           \
