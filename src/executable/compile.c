@@ -8,6 +8,7 @@
 #include "executable/compile_options.h"
 #include "executable/fingerprint.h"
 #include "executable/program.h"
+#include "executable/twins.h"
 #include "passes/refine.h"
 #include "reader/reader.h"
 
@@ -184,8 +185,14 @@ tn_status *tn_compile_stored(const void *code, size_t code_size, const void *sto
                         .layouts = options->layouts};
     unsigned checks = 0;
     tn_status *s = tn_checks_wanted(options, &checks);
-    if (!s) s = tn_compile_source(&source, out);
-    if (!s) (*out)->checks = checks;
+    *out = s ? NULL : tn_twin_find(code, code_size, source.options, source.options_size);
+    if (!s && !*out) {
+        s = tn_compile_source(&source, out);
+        if (!s) {
+            (*out)->checks = checks;
+            tn_twin_add(*out);
+        }
+    }
     tn_compile_options_free(stored);
     return s;
 }
@@ -238,6 +245,7 @@ tn_executable *tn_executable_retain(tn_executable *e)
 void tn_executable_release(tn_executable *e)
 {
     if (!e || atomic_fetch_sub_explicit(&e->references, 1, memory_order_acq_rel) != 1) return;
+    tn_twin_remove(e);
     tn_scratch scratch = {atomic_load_explicit(&e->scratch, memory_order_relaxed)};
     tn_scratch_release(&scratch);
     free(atomic_load_explicit(&e->labels, memory_order_relaxed));

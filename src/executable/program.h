@@ -92,6 +92,10 @@ struct tn_executable {
 
     _Atomic(struct tn_scratch_chunk *) scratch; /* kept from the last run for the next one */
 
+    uint64_t twin_hash; /* of twins.c */
+    tn_executable *next_twin;
+    bool is_twin;
+
     /* Texts of locations are made on demand, one at a time, in an arena of their own. */
     const tn_locator *locator;
     pthread_mutex_t location_lock;

@@ -111,6 +111,29 @@ static void a_loop_without_end_can_be_cancelled(void **state)
     tn_executable_release(e);
 }
 
+static void the_same_program_is_compiled_once_while_it_lives(void **state)
+{
+    static const char text[] =
+        "func.func @main(%a: tensor<i32>) -> tensor<i32> {\n return %a : tensor<i32>\n}\n";
+    static const char other[] =
+        "func.func @main(%b: tensor<i32>) -> tensor<i32> {\n return %b : tensor<i32>\n}\n";
+    tn_executable *a, *b, *c;
+    MUST(tn_compile(text, sizeof text - 1, "mlir", 4, NULL, &a));
+    MUST(tn_compile(text, sizeof text - 1, "mlir", 4, NULL, &b));
+    MUST(tn_compile(other, sizeof other - 1, "mlir", 4, NULL, &c));
+    assert_ptr_equal(a, b);
+    assert_ptr_not_equal(a, c);
+    tn_executable_release(a);
+    int32_t in = 7, out = 0;
+    MUST(run_executable(b, (void *[]){&in}, (void *[]){&out}));
+    assert_int_equal(out, 7);
+    tn_executable_release(b);
+    tn_executable_release(c);
+    MUST(tn_compile(text, sizeof text - 1, "mlir", 4, NULL, &a));
+    MUST(run_executable(a, (void *[]){&in}, (void *[]){&out}));
+    tn_executable_release(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +142,7 @@ int main(void)
         cmocka_unit_test(text_is_compiled),
         cmocka_unit_test(scalars_of_one_group_are_told_apart),
         cmocka_unit_test(a_loop_without_end_can_be_cancelled),
+        cmocka_unit_test(the_same_program_is_compiled_once_while_it_lives),
     };
     return cmocka_run_group_tests_name("executable-run", tests, NULL, NULL);
 }
