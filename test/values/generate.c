@@ -59,7 +59,7 @@ static void choose_types(values_gen *g)
 void values_ops(values_gen *g, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        switch (below(g, 24)) {
+        switch (below(g, 25)) {
         case 0:
         case 1:
         case 2:
@@ -82,6 +82,7 @@ void values_ops(values_gen *g, uint32_t n)
         case 19: values_reductions(g); break;
         case 20:
         case 21: values_products(g); break;
+        case 24: values_quantized(g); break;
         default: values_control(g); break;
         }
     }

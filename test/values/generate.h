@@ -119,6 +119,7 @@ void values_indexing(values_gen *g);
 void values_reductions(values_gen *g);
 void values_products(values_gen *g);
 void values_control(values_gen *g);
+void values_quantized(values_gen *g);
 /* n ops of any family. */
 void values_ops(values_gen *g, uint32_t n);
 

@@ -228,7 +228,11 @@ bool values_xla_wild(const tn_op *op, const tn_tensor *operands, const tn_tensor
 {
     /* Which part of a complex number is NaN is not specified either. */
     if (op->kind == TN_OP_scatter && !tn_type_elements(operands[op->n_results].type))
-        return true; /* XLA leaves out updates whose index vector is empty */
+        return true;     /* XLA leaves out updates whose index vector is empty */
+    bool narrow = false; /* XLA takes elements of a bit for bytes there */
+    if (op->kind == TN_OP_bitcast_convert)
+        narrow = operands[0].type->element == TN_I1 || results[0].type->element == TN_I1;
+    if (narrow) return true;
     bool picks = find_rule(op).how == NO_NAN;
     if (op->n_regions) {
         tn_op_kind fold = folds_with(op);
