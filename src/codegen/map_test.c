@@ -81,7 +81,7 @@ PASS_TEST(joined_slices_are_loaded_in_pieces)
 {
     static int32_t from[1296], parts[4][1296], whole[4 * 1296], piece[4 * 1296];
     for (int i = 0; i < 1296; i++) from[i] = i * 31;
-    for (int round = 0, done = 0; done < 300; round++) {
+    for (int done = 0; done < 300;) {
         int64_t dims[4], start[4], limit[4], stride[4], to[4];
         uint32_t rank = 1 + below(4), n = 2 + below(3), dim = below(rank);
         bool crops = below(2);

@@ -82,7 +82,7 @@ static int32_t combined(int kind, int32_t a, int32_t b)
 
 static void check_geometry(const geometry *g, int kind)
 {
-    static int32_t x[4096], out[65536];
+    static int32_t x[65536], out[1 << 19];
     int64_t n = 1, m = 1, window = 1;
     char types[128] = "", result[128] = "";
     for (uint32_t d = 0; d < g->rank; d++) {
@@ -221,7 +221,7 @@ TEST(random_selections_equal_a_walk)
     for (int done = 0; done < 100;) {
         geometry g;
         if (!random_geometry(&g, false)) continue;
-        static int32_t x[4096], source[65536], out[4096], want[4096];
+        static int32_t x[65536], source[65536], out[65536], want[65536];
         int64_t n = 1, m = 1, window = 1;
         bool some = true;
         char types[192] = "", rest[128] = "", result[64] = "";
