@@ -12,6 +12,7 @@
 #   make matrix         the wheel, the demo and smoke tests with several versions of JAX
 #   make ecosystem      Flax, Optax and others beside jaxlib's CPU
 #   make bench          every benchmark beside the CPU of jaxlib; docs/bench is made from it
+#   make bench-bits     every benchmark program with 1, 2, 3 and 8 threads: the results must have the same bits
 #   make wheel          dist/tenon_pjrt-*.whl with the library inside
 #   make fuzz-values    random programs, compiled beside interpreted, until one differs (SEED=..., SECONDS=3600)
 #   make sanitize tsan  the C tests under ASan + UBSan, and under TSan
@@ -33,7 +34,7 @@ SOURCES = $(shell git ls-files '*.c' '*.h')
 export BUILD PYTHON
 MAKEFLAGS += --no-print-directory
 
-.PHONY: bench build venv demo test check-full cases fuzz-values jax-suite jax-files matrix ecosystem wheel sanitize tsan cross check-includes format-check format clean
+.PHONY: bench bench-bits build venv demo test check-full cases fuzz-values jax-suite jax-files matrix ecosystem wheel sanitize tsan cross check-includes format-check format clean
 
 build: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
@@ -83,6 +84,10 @@ bench: build venv
 	@$(PY) -m pip install -q --disable-pip-version-check -r python/requirements-bench.txt
 	@OPENBLAS_NUM_THREADS=1 $(PY) $(BENCH)/bench.py --platforms cpu,tenon --json $(BUILD)/bench.json; status=$$?; \
 	    $(PY) tools/bench_page.py $(BUILD)/bench.json docs/bench && exit $$status
+
+bench-bits: build venv
+	@$(PY) -m pip install -q --disable-pip-version-check -r python/requirements-bench.txt
+	@$(PY) tools/bench_bits.py $(BENCH) $(if $(SIZES),--sizes $(SIZES))
 
 wheel: build venv
 	@tools/wheel.sh $(BUILD)

@@ -11,6 +11,7 @@
 #include "base/cpu_features.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/thread_limit.h"
 #include "base/trace.h"
 
 enum {
@@ -47,6 +48,8 @@ struct tn_thread_pool {
     int n_workers;
     pthread_t workers[];
 };
+
+static _Thread_local int limit; /* see thread_limit.h; 0: none */
 
 static atomic_uint fork_generation;
 static void count_fork(void)
@@ -169,6 +172,7 @@ static uint32_t choose_pieces(const tn_thread_pool *pool, int64_t n_items, doubl
     if (!(total >= SEQUENTIAL_NS)) return 1;
     double pieces = total / PIECE_NS, most = (double)(pool->n_workers + 1) * PIECES_PER_THREAD;
     if (pieces > most) pieces = most;
+    if (limit && pieces > limit) pieces = limit; /* a thread has one piece at a time */
     return pieces > (double)n_items ? (uint32_t)n_items : (uint32_t)pieces;
 }
 
@@ -209,7 +213,15 @@ void tn_parallel_for(tn_thread_pool *pool, int64_t n_items, double cost_ns, tn_p
 
 int tn_thread_pool_size(const tn_thread_pool *pool)
 {
-    return pool ? pool->n_workers + 1 : 1;
+    int n = pool ? pool->n_workers + 1 : 1;
+    return limit && limit < n ? limit : n;
+}
+
+int tn_thread_limit(int n)
+{
+    int before = limit;
+    limit = n;
+    return before;
 }
 
 static void start_workers(tn_thread_pool *pool, int n)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/thread_limit.h"
 #include "base/thread_pool.h"
 
 enum { MANY = 100000 };
@@ -108,6 +109,50 @@ static void run_inner(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) tn_parallel_for(n->pool, 16, 1e6, add_inner, n);
 }
 
+static void *count_threads(void *arg)
+{
+    tn_thread_pool *pool = arg;
+    static int32_t count[64];
+    visit v = {.count = count};
+    tn_parallel_for(pool, 64, 1e6, visit_items, &v);
+    return tn_thread_pool_size(pool) == 4 ? NULL : arg;
+}
+
+typedef struct {
+    atomic_int working, most;
+} crowd;
+
+static void gather(void *ctx, int64_t begin, int64_t end)
+{
+    crowd *c = ctx;
+    int n = atomic_fetch_add(&c->working, 1) + 1, most = atomic_load(&c->most);
+    while (n > most && !atomic_compare_exchange_weak(&c->most, &most, n)) {}
+    usleep(2000);
+    atomic_fetch_sub(&c->working, 1);
+}
+
+static void a_caller_can_do_with_fewer_threads(void **state)
+{
+    tn_thread_pool *pool = make_pool(4);
+    assert_int_equal(tn_thread_limit(2), 0);
+    assert_int_equal(tn_thread_pool_size(pool), 2);
+    crowd c = {0};
+    for (int i = 0; i < 10; i++) tn_parallel_for(pool, 64, 1e6, gather, &c);
+    assert_in_range(c.most, 1, 2);
+    pthread_t other; /* the limit is the caller's own */
+    void *bad = NULL;
+    assert_int_equal(pthread_create(&other, NULL, count_threads, pool), 0);
+    pthread_join(other, &bad);
+    assert_null(bad);
+    assert_int_equal(tn_thread_limit(1), 2);
+    c.most = 0;
+    tn_parallel_for(pool, 64, 1e6, gather, &c);
+    assert_int_equal(c.most, 1);
+    assert_int_equal(tn_thread_limit(0), 1);
+    assert_int_equal(tn_thread_pool_size(pool), 4);
+    tn_thread_pool_destroy(pool);
+}
+
 static void nested_loops_finish(void **state)
 {
     nest n = {.pool = make_pool(3)};
@@ -188,6 +233,7 @@ int main(void)
         cmocka_unit_test(every_item_is_done_once),
         cmocka_unit_test(cheap_loops_and_null_pools_stay_on_the_caller),
         cmocka_unit_test(loops_in_close_succession),
+        cmocka_unit_test(a_caller_can_do_with_fewer_threads),
         cmocka_unit_test(nested_loops_finish),
         cmocka_unit_test(several_callers_share_a_pool),
         cmocka_unit_test(a_forked_child_runs_alone),

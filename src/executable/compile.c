@@ -166,6 +166,28 @@ tn_status *tn_read_program(const tn_source *self, tn_arena *a, tn_module **out)
     return tn_read_text(self->code, self->code_size, a, out);
 }
 
+/* Frameworks hand numbers over as numbers or as text. */
+static tn_status *threads_wanted(const tn_compile_options *options, int *out)
+{
+    enum { MOST = 4096 };
+    for (size_t i = 0; i < options->n_overrides; i++) {
+        const tn_option_override *o = &options->overrides[i];
+        if (strcmp(o->name, "tenon_threads")) continue;
+        int64_t n = -1;
+        char *end;
+        if (o->kind == TN_OVERRIDE_INT) n = o->integer;
+        if (o->kind == TN_OVERRIDE_STRING && *o->string) {
+            n = strtoll(o->string, &end, 10);
+            if (*end) n = -1;
+        }
+        if (n < 0 || n > MOST)
+            return TN_ERROR(INVALID_ARGUMENT, "tenon_threads: expected a number from 0 to %d",
+                            MOST);
+        *out = (int)n;
+    }
+    return NULL;
+}
+
 tn_status *tn_compile_stored(const void *code, size_t code_size, const void *stored_options,
                              size_t stored_options_size, const tn_compile_options *options,
                              tn_executable **out)
@@ -184,12 +206,15 @@ tn_status *tn_compile_stored(const void *code, size_t code_size, const void *sto
                         .num_partitions = options->num_partitions,
                         .layouts = options->layouts};
     unsigned checks = 0;
+    int threads = 0;
     tn_status *s = tn_checks_wanted(options, &checks);
+    if (!s) s = threads_wanted(options, &threads);
     *out = s ? NULL : tn_twin_find(code, code_size, source.options, source.options_size);
     if (!s && !*out) {
         s = tn_compile_source(&source, out);
         if (!s) {
             (*out)->checks = checks;
+            (*out)->threads = threads;
             tn_twin_add(*out);
         }
     }

@@ -84,6 +84,7 @@ struct tn_executable {
     tn_stage stage;
     bool is_stage;
     unsigned checks; /* TN_CHECK_VALUES and so on, for every run */
+    int threads;     /* at most; 0: as many as the client has */
 
     const void *code, *options; /* as they came, for serialization */
     size_t code_size, options_size;

@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/thread_limit.h"
 #include "base/thread_pool.h"
 #include "executable/checked.h"
 #include "executable/constants.h"
@@ -260,5 +261,10 @@ static tn_status *run_compiled(const tn_executable *e, const tn_run *run)
 
 tn_status *tn_executable_run(const tn_executable *e, const tn_run *run)
 {
-    return e->checks ? tn_run_checked(e, run, e->checks, run_compiled) : run_compiled(e, run);
+    if (!e->checks && !e->threads) return run_compiled(e, run);
+    int before = tn_thread_limit(e->threads);
+    tn_status *s =
+        e->checks ? tn_run_checked(e, run, e->checks, run_compiled) : run_compiled(e, run);
+    tn_thread_limit(before);
+    return s;
 }

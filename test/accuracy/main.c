@@ -17,6 +17,13 @@
 #include "base/cpu_features.h"
 #include "kernels/elementwise.h"
 
+/* The table is x86's. What other architectures' C libraries give (hypot) is a little less exact. */
+#ifdef __x86_64__
+#define SLACK 1.05
+#else
+#define SLACK 1.10
+#endif
+
 static uint64_t state = 1;
 
 static uint64_t random_bits(void)
@@ -347,7 +354,7 @@ int main(int argc, char **argv)
                 tn_element_type_bytes(types[t]) == 16)
                 continue;
             /* Other values than the table was made of: a little more may turn up. */
-            if (r.worst <= figures[t] * 1.05 + 0.01) right++;
+            if (r.worst <= figures[t] * SLACK + 0.01) right++;
             else {
                 printf("    the table says %.2f\n", figures[t]);
                 wrong++;
