@@ -230,6 +230,7 @@ static bool lower_real(tn_jit_piece *p, tn_op_kind kind, unsigned s, const tn_jv
         return true;
     case TN_OP_exponential: *out = s == 4 ? exp_f32(p, a) : 0; return s == 4;
     case TN_OP_log: *out = s == 4 ? log_f32(p, a) : 0; return s == 4;
+    case TN_OP_log_plus_one: *out = s == 4 ? log1p_f32(p, a) : 0; return s == 4;
     case TN_OP_logistic: *out = s == 4 ? logistic_f32(p, a) : 0; return s == 4;
     case TN_OP_tanh: *out = s == 4 ? tanh_f32(p, a) : 0; return s == 4;
     default: return false;

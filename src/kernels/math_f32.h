@@ -67,14 +67,6 @@ static inline double tn_log_near(double x)
     return __builtin_fma(p.k, TN_LN2, l);
 }
 
-/* What 1 + a loses is added back; where that counts, for small a, the logarithm's slope is 1. */
-static inline float tn_log1p_f32(float a)
-{
-    double u = 1 + (double)a, lost = a - (u - 1);
-    double l = tn_log_near(u) + (a < 1 ? lost : 0), special = tn_log_special(u);
-    return __builtin_copysignf((float)(u > 0 && u < __builtin_inf() ? l : special), a);
-}
-
 /* log2 of a >= 0 and NaN */
 static inline double tn_log2_near(double a)
 {

@@ -77,6 +77,18 @@ FUNCTION(tanh)
     return IOR(PICK(LT(size, K(0.95f)), near, far), IAND(a, BITS(0x80000000)));
 }
 
+/* log(1 + f) - f with f = `f`, s = f f, from sqrt(1/2) - 1 to sqrt(2) - 1. */
+#define LOG_TERMS(f, s)                                                                            \
+    V p = FMA(K(0x1.145804p-4f), f, K(-0x1.de3d5p-4f));                                            \
+    p = FMA(p, f, K(0x1.e6f0fp-4f));                                                               \
+    p = FMA(p, f, K(-0x1.fc21ep-4f));                                                              \
+    p = FMA(p, f, K(0x1.23375cp-3f));                                                              \
+    p = FMA(p, f, K(-0x1.555c4ep-3f));                                                             \
+    p = FMA(p, f, K(0x1.99a4b6p-3f));                                                              \
+    p = FMA(p, f, K(-0x1.000006p-2f));                                                             \
+    p = FMA(p, f, K(0x1.555548p-2f));                                                              \
+    V w = MUL(s, FMA(p, f, K(-0.5f)))
+
 /* a = 2^k (1 + f) with 1 + f from sqrt(1/2) to sqrt(2). */
 FUNCTION(log)
 {
@@ -85,15 +97,7 @@ FUNCTION(log)
     V k = ISAR(ISUB(x, BITS(0x3f3504f3)), 23);
     V f = SUB(ISUB(x, ISHL(k, 23)), K(1.0f)), s = MUL(f, f);
     V whole = SUB(REAL(k), PICK(tiny, K(23.0f), K(0.0f)));
-    V p = FMA(K(0x1.145804p-4f), f, K(-0x1.de3d5p-4f));
-    p = FMA(p, f, K(0x1.e6f0fp-4f));
-    p = FMA(p, f, K(-0x1.fc21ep-4f));
-    p = FMA(p, f, K(0x1.23375cp-3f));
-    p = FMA(p, f, K(-0x1.555c4ep-3f));
-    p = FMA(p, f, K(0x1.99a4b6p-3f));
-    p = FMA(p, f, K(-0x1.000006p-2f));
-    p = FMA(p, f, K(0x1.555548p-2f));
-    V w = MUL(s, FMA(p, f, K(-0.5f)));
+    LOG_TERMS(f, s);
     V l = ADD(f, FMA(whole, LN2_LOW, w));
     l = FMA(whole, LN2_HIGH, l);
     V special = PICK(EQ(a, K(0.0f)), K(-__builtin_inff()), BITS(0x7fc00000));
@@ -101,7 +105,28 @@ FUNCTION(log)
     return PICK(EQ(a, K(__builtin_inff())), a, l);
 }
 
+/* 1 + a = u + lost; u = 2^k (1 + f), and what is lost joins f, which may be 0, and a term for what
+ * is lost then. */
+FUNCTION(log1p)
+{
+    V unit = K(1.0f), u = ADD(a, unit), most = SUB(u, unit);
+    V lost = ADD(SUB(unit, SUB(u, most)), SUB(a, most));
+    V k = ISAR(ISUB(u, BITS(0x3f3504f3)), 23), power = ISHL(k, 23);
+    V head = SUB(ISUB(u, power), unit);
+    V tail = MUL(lost, MORE(ISUB(unit, power), K(0.0f)));
+    V f = ADD(head, tail), rest = ADD(SUB(head, f), tail);
+    rest = FNMA(rest, f, rest);
+    V s = MUL(f, f), whole = REAL(k);
+    LOG_TERMS(f, s);
+    V l = ADD(f, ADD(FMA(whole, LN2_LOW, w), rest));
+    l = IOR(FMA(whole, LN2_HIGH, l), IAND(a, BITS(0x80000000)));
+    V special = PICK(EQ(a, K(-1.0f)), K(-__builtin_inff()), BITS(0x7fc00000));
+    l = PICK(LT(K(-1.0f), a), l, special);
+    return PICK(EQ(a, K(__builtin_inff())), a, l);
+}
+
 #undef SPLIT_EXP
+#undef LOG_TERMS
 #undef ROUNDER
 #undef LN2_HIGH
 #undef LN2_LOW
