@@ -197,7 +197,8 @@ static void release(tn_writer *w, const tn_jit_instruction *i)
         x->pinned = false;
         if (x->next != NEVER) continue;
         drop(w, i->in[k]);
-        if (x->slot >= 0) w->free_slots[w->n_free_slots++] = (uint32_t)x->slot;
+        /* Not free before the instruction is written, which may read it. */
+        if (x->slot >= 0) w->freed[w->n_freed++] = (uint32_t)x->slot;
         x->slot = -1;
     }
 }
@@ -858,5 +859,6 @@ void tn_writer_part(tn_writer *w, uint32_t first, uint32_t end)
         const tn_jit_instruction *i = &w->p->list[v];
         for (uint32_t k = 0; k < i->n_operands; k++) w->values[i->in[k]].next = w->after[3 * v + k];
         write_instruction(w, (tn_jv)v);
+        while (w->n_freed) w->free_slots[w->n_free_slots++] = w->freed[--w->n_freed];
     }
 }

@@ -21,7 +21,7 @@ typedef struct tn_writer {
     tn_writer_value *values;
     int32_t *after; /* [3 n]: when an operand is wanted again */
     uint32_t n_slots, n_free_slots;
-    uint32_t *free_slots;
+    uint32_t *free_slots, freed[4], n_freed;
     /* Puts the address of a port into a register, if it isn't in one, and gives where that is. */
     tn_x86_operand (*at)(struct tn_writer *w, uint32_t port);
     struct tn_jit_flow *flow;                             /* NULL in a loop over elements */
