@@ -358,6 +358,41 @@ static const program programs[] = {
           "stablehlo.return %m, %s#1 : tensor<i64>, tensor<50xf32>\n}\n"
           "return %r#1, %r#0 : tensor<50xf32>, tensor<i64>\n"),
      true},
+    /* More values than registers: what is read from the stack stays there until then. */
+    {"many at once",
+     MAIN(
+         "%x: tensor<64xf32>, %y: tensor<64xf32>", "tensor<64xf32>, tensor<64xf32>, tensor<64xf32>",
+         ZERO "%none = stablehlo.constant dense<0.0> : tensor<64xf32>\n"
+              "%r:4 = stablehlo.while(%i = %zero, %a = %x, %b = %y, %c = %none) : tensor<i32>, "
+              "tensor<64xf32>, tensor<64xf32>, tensor<64xf32>\n"
+              "cond {\n" LESS(
+                  "%i",
+                  "1") "} do {\n" //
+                       "%low = stablehlo.constant dense<-9.0> : tensor<64xf32>\n"
+                       "%high = stablehlo.constant dense<9.0> : tensor<64xf32>\n"
+                       "%two = stablehlo.constant dense<2.0> : tensor<64xf32>\n"
+                       "%four = stablehlo.constant dense<4.0> : tensor<64xf32>\n"
+                       "%aa = stablehlo.multiply %a, %a : tensor<64xf32>\n"
+                       "%d = stablehlo.add %aa, %x : tensor<64xf32>\n"
+                       "%e = stablehlo.maximum %low, %d : tensor<64xf32>\n"
+                       "%f = stablehlo.minimum %high, %e : tensor<64xf32>\n"
+                       "%g = stablehlo.multiply %two, %a : tensor<64xf32>\n"
+                       "%h = stablehlo.multiply %g, %b : tensor<64xf32>\n"
+                       "%j = stablehlo.add %h, %y : tensor<64xf32>\n"
+                       "%k = stablehlo.maximum %low, %j : tensor<64xf32>\n"
+                       "%l = stablehlo.minimum %high, %k : tensor<64xf32>\n"
+                       "%bb = stablehlo.multiply %b, %b : tensor<64xf32>\n"
+                       "%m = stablehlo.add %aa, %bb : tensor<64xf32>\n"
+                       "%p = stablehlo.compare LT, %m, %four : (tensor<64xf32>, tensor<64xf32>) -> "
+                       "tensor<64xi1>\n"
+                       "%q = stablehlo.convert %p : (tensor<64xi1>) -> tensor<64xf32>\n"
+                       "%s = stablehlo.add %c, %q : tensor<64xf32>\n" STEP(
+                           "%i") "stablehlo.return %next, %f, %l, %s : tensor<i32>, "
+                                 "tensor<64xf32>, tensor<64xf32>, "
+                                 "tensor<64xf32>\n}\n"
+                                 "return %r#1, %r#2, %r#3 : tensor<64xf32>, tensor<64xf32>, "
+                                 "tensor<64xf32>\n"),
+     true},
     /* Elements that are scattered, to places of which some aren't there. */
     {"scattered",
      MAIN("%x: tensor<5x4xf32>, %ks: tensor<40xi32>", "tensor<5x4xf32>, tensor<40xi32>",
