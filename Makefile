@@ -11,7 +11,7 @@
 #   make jax-files JAXDIR=... FILES="lax_test ..."   whole files of them beside jaxlib's CPU, counted (DEVICES=8)
 #   make matrix         the wheel, the demo and smoke tests with several versions of JAX
 #   make ecosystem      Flax, Optax and others beside jaxlib's CPU
-#   make bench          every benchmark beside the CPU of jaxlib; docs/bench is made from it
+#   make bench          every benchmark beside the CPU of jaxlib, kernels beside the limits of the machine; makes docs/bench
 #   make bench-bits     every benchmark program with 1, 2, 3 and 8 threads: the results must have the same bits
 #   make wheel          dist/tenon_pjrt-*.whl with the library inside
 #   make fuzz-values    random programs, compiled beside interpreted, until one differs (SEED=..., SECONDS=3600)
@@ -83,7 +83,8 @@ ecosystem: build venv
 bench: build venv
 	@$(PY) -m pip install -q --disable-pip-version-check -r python/requirements-bench.txt
 	@OPENBLAS_NUM_THREADS=1 $(PY) $(BENCH)/bench.py --platforms cpu,tenon --json $(BUILD)/bench.json; status=$$?; \
-	    $(PY) tools/bench_page.py $(BUILD)/bench.json docs/bench && exit $$status
+	    $(BUILD)/bench/roofs $(BUILD)/libtenon_pjrt.so > $(BUILD)/roofs.md; \
+	    $(PY) tools/bench_page.py $(BUILD)/bench.json docs/bench $(BUILD)/roofs.md && exit $$status
 
 bench-bits: build venv
 	@$(PY) -m pip install -q --disable-pip-version-check -r python/requirements-bench.txt

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_page.py RESULTS.json DIR - the page of a comparison: DIR/README.md and its plots.
+"""bench_page.py RESULTS.json DIR [ROOFS.md] - the page of a comparison: DIR/README.md and its plots.
 
 RESULTS.json is what bench.py writes: cases of two platforms, measured in one process, times in seconds. The first platform is
-the baseline; a speed-up is its time over the other's, so more is faster."""
+the baseline; a speed-up is its time over the other's, so more is faster. ROOFS.md is
+what bench/roofs prints: kernels beside the limits of the machine."""
 import json
 import math
 import sys
@@ -84,7 +85,7 @@ def case_table(cases, base, other):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     data = json.loads(Path(sys.argv[1]).read_text())
     out = Path(sys.argv[2])
@@ -99,6 +100,8 @@ def main():
     for measure, what in MEASURES:
         if plot(cases, measure, what, base, other, out / f"{what}.svg"):
             page += [f"![{what}]({what}.svg)", ""]
+    if len(sys.argv) == 4 and (roofs := Path(sys.argv[3]).read_text().strip()):
+        page += ["## Beside the limits of the machine", "", roofs, ""]
     page += ["## Every case", ""] + case_table(cases, base, other)
     (out / "README.md").write_text("\n".join(page) + "\n")
 
