@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ir/functions.h"
+#include "passes/call_sites.h"
 #include "passes/passes.h"
 
 /* Later stages walk regions by recursion, and every call may copy a body: both are bounded, so that
@@ -45,6 +46,7 @@ typedef struct {
     uint32_t *stack;
     uint64_t n_ops;
     bool changed;
+    tn_call_sites *sites; /* NULL: nobody asks for places */
 } inliner;
 
 static uint32_t name_hash(const char *name)
@@ -229,6 +231,7 @@ static tn_status *inline_calls(inliner *in, node *n)
         node *callee = &in->nodes[c->callee];
         TN_TRY(check_call(in, c, n, callee));
         callee->uses--;
+        if (n->is_root) tn_call_sites_mark(in->sites, &callee->f->body, c->op->location);
         if (!callee->uses && !callee->is_root) {
             splice(c->op, &callee->f->body);
         } else {
@@ -282,7 +285,7 @@ static tn_status *settle(inliner *in, tn_function *f, tn_region *r)
 
 tn_status *tn_pass_inline(tn_module *m, bool *changed)
 {
-    inliner in = {.m = m};
+    inliner in = {.m = m, .sites = tn_call_sites_new(m)};
     make_nodes(&in);
     for (uint32_t i = 0; i < in.n_nodes; i++)
         if (in.nodes[i].f == m->main) in.nodes[i].is_root = true;

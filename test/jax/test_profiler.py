@@ -33,6 +33,8 @@ def test_a_trace_has_ops_with_source_lines_and_compile_phases(tmp_path):
         dots = [e for e in mine if e["name"] == "stablehlo.dot_general" and e["args"]["category"] == "op"]
         assert dots and all("/here/model.py:4" in e["args"]["source"] for e in dots), dots
         assert all(e["args"]["hlo_module"] == "jit_model" for e in dots), dots
+        sorts = [e for e in mine if e["name"] == "stablehlo.sort" and e["args"]["category"] == "op"]
+        assert sorts and all("/here/model.py:4" in e["args"]["source"] for e in sorts), sorts  # within jnp.sort
     """))
 
 
