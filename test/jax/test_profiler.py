@@ -57,4 +57,4 @@ def test_without_a_framework_there_are_a_trace_and_a_table(tmp_path):
     events = json.loads(file.read_text())["traceEvents"]
     assert any(e["name"] == "stablehlo.sort" and e["dur"] >= 0 and e["args"]["program"] for e in events)
     table = (tmp_path / "t.json.txt").read_text()
-    assert "stablehlo.sort  jit_model" in table and table.startswith("op "), table
+    assert "stablehlo.sort  f32[64,64]  jit_model" in table and table.startswith("op "), table
