@@ -180,8 +180,11 @@ static void *destroy(void *client)
     return NULL;
 }
 
+_Thread_local const tn_client *tn_work_ending;
+
 static bool is_on_own_thread(const tn_client *c)
 {
+    if (tn_work_ending == c) return true;
     if (c->transfers && tn_queue_is_mine(c->transfers)) return true;
     for (size_t i = 0; i < c->n_devices; i++) {
         const tn_device *d = &c->devices[i];

@@ -100,6 +100,8 @@ static inline void tn_work_begin(tn_client *c)
     atomic_fetch_add_explicit(&c->in_flight, 1, memory_order_relaxed);
 }
 void tn_work_end(tn_client *c);
+/* The client whose run has ended on this thread, which tells others of it; NULL: none. */
+extern _Thread_local const tn_client *tn_work_ending;
 
 /* Enters p->event (borrowed) into the list, and takes it out. */
 void tn_promise_add(tn_promise *p, tn_client *c, tn_event *event);

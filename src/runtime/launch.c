@@ -87,10 +87,19 @@ static void end(tn_launch_record *r, tn_status *s)
     }
     if (r->meeting) tn_collective_end(r->meeting, r->part, s);
     tn_event *done = tn_event_retain(r->done);
-    tn_work_end(r->device->client);
+    /* Who closes the client waits for its own threads; for others, as this one, by their work. */
+    tn_client *beside = r->beside ? tn_client_retain(r->device->client) : NULL;
+    const tn_client *before = tn_work_ending;
+    if (beside) tn_work_ending = beside;
+    else tn_work_end(r->device->client);
     tn_launch_free(r);
     tn_event_set(done, s);
     tn_event_release(done);
+    tn_work_ending = before;
+    if (beside) {
+        tn_work_end(beside);
+        tn_client_release(beside);
+    }
     if (entered && !synchronous) tn_queue_leave(entered);
 }
 
