@@ -363,9 +363,27 @@ PASS_TEST(reductions_of_one_element_become_the_op)
     assert_int_equal(returned(b, 2)->op->kind, TN_OP_reduce);
 }
 
+PASS_TEST(sums_read_narrow_floats_where_they_are)
+{
+    begin_function(b, "main", PARAMS("4x2xbf16", "4x2xf32"));
+    tn_value *x = &b->region->args[0], *wide = unary(b, TN_OP_convert, x);
+    wide->type = type_of(b, "4x2xf32");
+    RETURN(b, reduce(b, wide, f32(b, "f32", 0.0f), false),
+           reduce(b, wide, f32(b, "f32", 1.0f), false),
+           reduce(b, wide, f32(b, "f32", -0.0f), false));
+    assert_true(apply(b, tn_pass_simplify));
+    const tn_op *op = returned(b, 0)->op;
+    assert_int_equal(op->kind, TN_OP_reduce);
+    assert_ptr_equal(op->operands[0], x);
+    assert_int_equal(op->operands[1]->type->element, TN_BF16);
+    assert_int_equal(op->results[0].type->element, TN_F32);
+    for (uint32_t i = 1; i < 3; i++) assert_ptr_equal(returned(b, i)->op->operands[0], wide);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_read_narrow_floats_where_they_are),
         cmocka_unit_test(reshapes_of_reshapes_are_one),
         cmocka_unit_test(transposes_are_joined_and_become_reshapes),
         cmocka_unit_test(a_transposed_product_is_one_of_exchanged_operands),
