@@ -33,8 +33,8 @@
     p = FMA(p, r, K(0x1.0p-1f));                                                                   \
     V q = ADD(FMA(MUL(r, r), p, FMA(rest_r, r, rest_r)), r)
 
-/* What gives 0 (all that a mask leaves out of a softmax) mustn't get there by scaling: numbers below
- * the normal ones take x86 more than a hundred cycles. */
+/* What gives 0 (all that a mask leaves out of a softmax) mustn't get there by scaling: numbers
+ * below the normal ones take x86 more than a hundred cycles. */
 FUNCTION(exp)
 {
     M none = LT(a, K(-104.0f));
