@@ -28,9 +28,9 @@ write("constant", jax.jit(lambda: jnp.arange(4, dtype=jnp.float32)).lower())
 write("empty", jax.jit(lambda x: x * 2).lower(jax.ShapeDtypeStruct((0, 3), jnp.float32)))
 
 
-def busy(x):  # about a second of scalar work on any machine, in a loop that nobody can remove
+def busy(x):  # a tenth of a second of scalar work or more, in a loop that nobody can remove
     step = lambda i, c: c * jnp.uint32(1664525) + i.astype(jnp.uint32)
-    return lax.fori_loop(0, 3_000_000, step, x)
+    return lax.fori_loop(0, 20_000_000, step, x)
 
 
 write("busy", jax.jit(busy).lower(jax.ShapeDtypeStruct((), jnp.uint32)))
