@@ -17,9 +17,25 @@
 #define SLICED_AT_MOST        8
 #define JOINED_AT_LEAST       256
 
+static bool is_plain_word(const tn_type *t)
+{
+    size_t bytes = tn_element_type_bytes(t->element);
+    return (tn_is_float(t->element) || tn_is_integer(t->element)) && (bytes == 4 || bytes == 8) &&
+           !t->quantization && tn_type_is_static(t);
+}
+
+bool tn_is_relabelling(const tn_op *op)
+{
+    if (op->kind == TN_OP_reshape) return true;
+    if (op->kind != TN_OP_bitcast_convert) return false;
+    const tn_type *from = tn_operand_type(op, 0), *to = tn_result_type(op, 0);
+    return is_plain_word(from) && is_plain_word(to) &&
+           tn_element_type_bytes(from->element) == tn_element_type_bytes(to->element);
+}
+
 const tn_value *tn_cluster_source(const tn_value *v)
 {
-    while (v->op && v->op->kind == TN_OP_reshape) v = v->op->operands[0];
+    while (v->op && tn_is_relabelling(v->op)) v = v->op->operands[0];
     return v;
 }
 
@@ -126,7 +142,7 @@ static void look_at(tn_cluster_context *c, const tn_region *r, bool in_body)
             /* What a tile program of another region wants is in memory, unless it is mapped there
              * too. */
             if (fusable && (mapped || v->region == r)) continue;
-            if (op->kind != TN_OP_reshape && !is_unread(c, op, i)) want(c, op->operands[i]);
+            if (!tn_is_relabelling(op) && !is_unread(c, op, i)) want(c, op->operands[i]);
         }
         bool control = tn_op_has_trait(op, TN_TRAIT_CONTROL);
         for (uint32_t i = 0; i < op->n_regions; i++)
@@ -272,7 +288,7 @@ static void form(tn_groups *f)
     for (tn_op *op = f->region->first; op; op = op->next) {
         if (tn_op_has_trait(op, TN_TRAIT_TERMINATOR) || is_dense_constant(op) || !is_made(f, op))
             continue;
-        f->clock += op->kind != TN_OP_constant && op->kind != TN_OP_reshape;
+        f->clock += op->kind != TN_OP_constant && !tn_is_relabelling(op);
         if (op->n_results && f->c->flags[op->results[0].id] & TN_VALUE_FUSABLE) join(f, op);
         else op->mark = f->first + add_group(f, (tn_group){.single = op});
     }

@@ -49,7 +49,10 @@ enum {
         4 /* of a broadcast, slice, join or iota that tile programs read through a map */
 };
 
-/* The value of which `v` has the elements in their order: looks through reshapes. */
+/* A reshape, or a bitcast_convert between integers and floats of 32 or of 64 bits: the same
+ * elements under another type, in memory and in registers. */
+bool tn_is_relabelling(const tn_op *op);
+/* The value of which `v` has the elements in their order: looks through such ops. */
 const tn_value *tn_cluster_source(const tn_value *v);
 /* An op of a cluster. A copy computes again what another cluster has too, for this one alone. */
 typedef struct {

@@ -64,7 +64,7 @@ static void note_all(finder *f, const tn_region *r)
                 f->made[k->tile->outputs[j].value->id] = i + 1;
             continue;
         }
-        if (k->op->kind != TN_OP_reshape) note_reads(f, k->op, i);
+        if (!tn_is_relabelling(k->op)) note_reads(f, k->op, i);
         for (uint32_t j = 0; j < k->op->n_results; j++) f->made[k->op->results[j].id] = i + 1;
     }
     for (uint32_t i = 0; i < r->last->n_operands; i++) note_read(f, r->last->operands[i], f->n);
@@ -150,7 +150,7 @@ static bool reads_by_rows(const tn_tile_program *t, uint32_t port, int64_t rows)
 
 static bool is_passed_over(const tn_cluster *k)
 {
-    return !k->tile && (k->op->kind == TN_OP_reshape || k->op->kind == TN_OP_constant);
+    return !k->tile && (tn_is_relabelling(k->op) || k->op->kind == TN_OP_constant);
 }
 
 /* A product whose rows are rows of the result, one after the other. */

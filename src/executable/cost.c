@@ -31,6 +31,17 @@ static double times(const tn_plan *p, const tn_item *item)
     return n;
 }
 
+/* Bytes of an operand that stay where they are: the op writes some of it, in place. */
+static double kept_bytes(const tn_plan *p, const tn_op *op)
+{
+    if (op->kind != TN_OP_dynamic_update_slice && op->kind != TN_OP_scatter) return 0;
+    uint32_t from = tn_plan_root(p, op->operands[0]), to = tn_plan_root(p, &op->results[0]);
+    if (from == TN_NO_ROOT || to == TN_NO_ROOT) return 0;
+    if (tn_plan_class(p, from) != tn_plan_class(p, to)) return 0;
+    return (double)tn_type_bytes(op->operands[0]->type) +
+           (double)tn_type_bytes(op->results[0].type);
+}
+
 enum { TRIAL_NS = 10000 };
 
 void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
@@ -77,6 +88,7 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
         if (is_timed) continue;
         double rate = item->kind == TN_ITEM_OP && item->op->kind == TN_OP_reduce ? REDUCTIONS_PER_NS
                                                                                  : FLOPS_PER_NS;
+        if (item->kind == TN_ITEM_OP) bytes -= kept_bytes(p, item->op);
         ns += n * (bytes / BYTES_PER_NS + flops / rate);
     }
     if (info->calls_out) known = others = false;

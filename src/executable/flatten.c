@@ -249,7 +249,8 @@ static tn_status *flatten_op(tn_plan *p, const tn_op *op, uint32_t loop)
         return flatten_plain(p, op, loop);
     default: break;
     }
-    if (tn_op_has_trait(op, TN_TRAIT_SAME_BYTES)) return flatten_same_bytes(p, op);
+    if (tn_op_has_trait(op, TN_TRAIT_SAME_BYTES) || tn_is_relabelling(op))
+        return flatten_same_bytes(p, op);
     return flatten_plain(p, op, loop);
 }
 
