@@ -127,12 +127,12 @@ def main():
     machine = Machine(arm)
     findings, n_kernels, n_objects = [], 0, 0
     for name, level in LEVELS.items():
-        folder = build / f"src/kernels/libtenon_kernels_{'baseline' if name == 'neon' else name}.a.p"
+        isa = "baseline" if name == "neon" else name
         if arm != (name == "neon"):
             continue
-        objects = sorted(folder.glob("*.o"))
+        objects = sorted(path for kind in ("kernels", "tables") for path in build.glob(f"src/kernels/libtenon_{kind}_{isa}.a.p/*.o"))
         if not objects:
-            findings.append(f"{folder}: no objects")
+            findings.append(f"libtenon_kernels_{isa}, libtenon_tables_{isa}: no objects")
         for path in objects:
             functions = disassemble(machine.tool, path)
             n_objects += 1

@@ -273,6 +273,33 @@ static void load_periodic(const source *s, int64_t period, int64_t begin, int64_
     }
 }
 
+enum { SHORT_ROW = 32 }; /* elements: calls for each would take longer than the elements do */
+
+#define SHORT_ROWS(T)                                                                              \
+    static void load_short_rows_##T(const tn_access_map *m, const T *from, int64_t begin,          \
+                                    int64_t n, T *to)                                              \
+    {                                                                                              \
+        uint32_t inner = m->n_dims - 1;                                                            \
+        int64_t index[TN_MAP_DIMS], rest = begin, at = 0, step = m->step[inner];                   \
+        for (uint32_t d = inner + 1; d-- > 0; rest /= m->size[d]) {                                \
+            index[d] = rest % m->size[d];                                                          \
+            at += index[d] * m->step[d];                                                           \
+        }                                                                                          \
+        while (n > 0) {                                                                            \
+            int64_t left = m->size[inner] - index[inner], run = left < n ? left : n;               \
+            for (int64_t i = 0; i < run; i++, at += step) *to++ = from[at];                        \
+            n -= run;                                                                              \
+            index[inner] += run;                                                                   \
+            for (uint32_t d = inner; d > 0 && index[d] == m->size[d]; d--) {                       \
+                at += m->step[d - 1] - m->size[d] * m->step[d];                                    \
+                index[d] = 0;                                                                      \
+                index[d - 1]++;                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }
+SHORT_ROWS(uint32_t)
+SHORT_ROWS(uint64_t)
+
 static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t n, char *to)
 {
     if (!m->n_dims) {
@@ -280,6 +307,11 @@ static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t
         return;
     }
     uint32_t inner = m->n_dims - 1;
+    if (!s->ramp && !m->n_cuts && m->size[inner] <= SHORT_ROW && (s->bytes == 4 || s->bytes == 8)) {
+        if (s->bytes == 4) load_short_rows_uint32_t(m, (const void *)s->from, begin, n, (void *)to);
+        else load_short_rows_uint64_t(m, (const void *)s->from, begin, n, (void *)to);
+        return;
+    }
     if (m->n_dims == 2 && m->step[0] == 0 && m->step[1] == 1 && m->size[1] < n) {
         load_periodic(s, m->size[1], begin, n, to);
         return;

@@ -147,7 +147,7 @@ def test_wheel(tmp_path):
     with zipfile.ZipFile(wheel) as z:
         names = set(z.namelist())
         assert {"tenon/__init__.py", "tenon/libtenon_pjrt.so"} <= names
-        assert z.getinfo("tenon/libtenon_pjrt.so").file_size <= 4 << 20
+        assert z.getinfo("tenon/libtenon_pjrt.so").file_size <= 4_000_000
         z.extractall(tmp_path / "site")
     # The extracted wheel comes first on the path, so that JAX finds its entry point and its library.
     python(f"""
