@@ -165,6 +165,8 @@ static void one_product(const job *j, tn_thread_pool *pool)
         tn_gemm_blocks blocks = tn_gemm_matrix_blocks(&matrices, j->c);
         blocks.threads = tn_thread_pool_size(pool);
         tn_gemm_blocks_run(&blocks, pool, j->parts->memory);
+    } else if (p->path == TN_GEMM_DOTS && tn_gemm_dots_are_long(p)) {
+        tn_gemm_dots_long(p, j->a, j->b, j->c, pool, j->parts);
     } else {
         int64_t unit = p->loops->nv * p->loops->vl, items = (p->n + unit - 1) / unit;
         double tiles = tn_gemm_cost_ns(p->kind, p->loops, products(j->g));

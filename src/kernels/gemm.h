@@ -13,12 +13,14 @@
  * Values: k is cut into blocks whose size follows from k and the type alone. A block is summed in
  * order of k with fused multiply-adds, starting at +0, and blocks are added in order. (Where one of
  * m and n is very small and the other operand is contiguous along k, sums run in 64 bytes' worth of
- * interleaved lanes instead, added in a fixed tree. Complex products of some thousand multiply-adds
- * in all are summed in order with every operation rounded.) So the same problem gives the same bits
- * at any number of threads, and on every instruction set that has fused multiply-add. The exception
- * are products of bf16 with bf16 on CPUs with matrix registers (AMX): of each 32 elements along k
- * the even and the odd ones are summed apart, then added, then added to the sum so far. That is
- * done only where all values are such that nothing becomes subnormal, infinite or NaN on the way.
+ * interleaved lanes instead, added in a fixed tree; a few sums of more than 32,768 elements are
+ * made in at most 64 parts, whose sums are added in order. Complex products of some thousand
+ * multiply-adds in all are summed in order with every operation rounded.) So the same problem gives
+ * the same bits at any number of threads, and on every instruction set that has fused multiply-add.
+ * The exception are products of bf16 with bf16 on CPUs with matrix registers (AMX): of each 32
+ * elements along k the even and the odd ones are summed apart, then added, then added to the sum so
+ * far. That is done only where all values are such that nothing becomes subnormal, infinite or NaN
+ * on the way.
  *
  * Threads: any; a call uses the pool for itself. C must not overlap A or B. */
 #ifndef TN_KERNELS_GEMM_H

@@ -2,6 +2,7 @@
 /* Products of very few rows with a B that is contiguous along k: each element of C is a sum over
  * two contiguous runs, so neither operand is transposed. */
 #include "kernels/gemm_plan.h"
+#include "kernels/work_parts.h"
 
 #include <string.h>
 
@@ -10,6 +11,9 @@ enum {
     MAX_ROWS = 8,
     MAX_COLS = 16,
     CHUNK = 256, /* elements along k that go through the buffers at a time; whole lane vectors */
+    MAX_SUM_BYTES = MAX_ROWS * MAX_COLS * 8,
+    LEAST_PART = 1 << 15, /* elements along k; whole lane vectors */
+    MAX_PARTS = 64,
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -65,18 +69,19 @@ static void arrange(const tn_gemm_plan *p, int64_t rows, int64_t cols, const cha
     }
 }
 
-static void columns(const tn_gemm_plan *p, int64_t cols, const char *a, const char *b, char *c,
-                    char *buffer)
+/* The sums over [begin, end) along k of all rows and `cols` columns, as `sum` orders them; begin is
+ * whole lane vectors. */
+static void sum_range(const tn_gemm_plan *p, int64_t cols, int64_t begin, int64_t end,
+                      const char *a, const char *b, char *buffer, char *out)
 {
     _Alignas(64) char lanes[MAX_ROWS * MAX_COLS * LANE_BYTES], tail_a[MAX_ROWS * LANE_BYTES],
-        tail_b[MAX_COLS * LANE_BYTES], out[MAX_ROWS * MAX_COLS * sizeof(double)],
-        arranged[MAX_ROWS * MAX_COLS * sizeof(double)];
-    int64_t per_step = LANE_BYTES / p->e, whole = p->k / per_step * per_step, m = p->m;
+        tail_b[MAX_COLS * LANE_BYTES];
+    int64_t per_step = LANE_BYTES / p->e, whole = end / per_step * per_step, m = p->m;
     bool a_direct = a_is_direct(p), both_direct = a_direct && p->b_plain;
     memset(lanes, 0, (size_t)(m * cols * LANE_BYTES));
     char *buffer_b = buffer + MAX_ROWS * CHUNK * p->e;
-    for (int64_t p0 = 0; p0 < whole;) {
-        int64_t k = both_direct ? whole : least(CHUNK, whole - p0);
+    for (int64_t p0 = begin; p0 < whole;) {
+        int64_t k = both_direct ? whole - begin : least(CHUNK, whole - p0);
         const char *chunk_a = a + p0 * p->a_col, *chunk_b = b + p0 * p->b_row;
         int64_t a_row = p->a_row, b_col = p->b_col;
         if (!a_direct) {
@@ -93,26 +98,81 @@ static void columns(const tn_gemm_plan *p, int64_t cols, const char *a, const ch
         p0 += k;
     }
     if (whole <
-        p->k) { /* the rest, filled with zeros: they leave a sum that started at +0 as it is */
+        end) { /* the rest, filled with zeros: they leave a sum that started at +0 as it is */
         memset(tail_a, 0, (size_t)(m * LANE_BYTES));
         memset(tail_b, 0, (size_t)(cols * LANE_BYTES));
         for (int64_t i = 0; i < m; i++)
             p->load_a(tail_a + i * LANE_BYTES, a + i * p->a_row + whole * p->a_col, p->a_col,
-                      p->k - whole);
+                      end - whole);
         for (int64_t j = 0; j < cols; j++)
             p->load_b(tail_b + j * LANE_BYTES, b + j * p->b_col + whole * p->b_row, p->b_row,
-                      p->k - whole);
+                      end - whole);
         sum(p, m, cols, 1, tail_a, LANE_BYTES, tail_b, LANE_BYTES, lanes);
     }
     p->loops->reduce_lanes(lanes, m * cols, out);
-    arrange(p, m, cols, out, arranged);
-    for (int64_t i = 0; i < m; i++)
+}
+
+static void store(const tn_gemm_plan *p, int64_t cols, const char *out, char *c)
+{
+    char arranged[MAX_SUM_BYTES];
+    arrange(p, p->m, cols, out, arranged);
+    for (int64_t i = 0; i < p->m; i++)
         p->store_c(c + i * p->c_row, p->c_col, arranged + i * MAX_COLS * p->e, cols, false);
 }
 
 void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
                           int64_t begin, int64_t end, char *workspace)
 {
-    for (int64_t j = begin; j < end; j += MAX_COLS)
-        columns(p, least(MAX_COLS, end - j), a, b + j * p->b_col, c + j * p->c_col, workspace);
+    _Alignas(64) char out[MAX_SUM_BYTES];
+    for (int64_t j = begin; j < end; j += MAX_COLS) {
+        int64_t cols = least(MAX_COLS, end - j);
+        sum_range(p, cols, 0, p->k, a, b + j * p->b_col, workspace, out);
+        store(p, cols, out, c + j * p->c_col);
+    }
+}
+
+/* --- few and long sums: in parts along k, added in order --- */
+
+typedef struct {
+    const tn_gemm_plan *p;
+    const char *a, *b;
+    int64_t part; /* elements along k */
+    tn_work_parts *memory;
+    char (*sums)[MAX_SUM_BYTES];
+} long_job;
+
+static int64_t part_of(const tn_gemm_plan *p)
+{
+    int64_t per_step = LANE_BYTES / p->e, k = (p->k + MAX_PARTS - 1) / MAX_PARTS;
+    k = (k + per_step - 1) / per_step * per_step;
+    return k > LEAST_PART ? k : LEAST_PART;
+}
+
+bool tn_gemm_dots_are_long(const tn_gemm_plan *p)
+{
+    return p->n <= MAX_COLS && p->k > LEAST_PART;
+}
+
+static void some_parts(void *ctx, int64_t begin, int64_t end)
+{
+    const long_job *j = ctx;
+    char *workspace;
+    int taken = tn_work_parts_take(j->memory, &workspace);
+    for (int64_t i = begin; i < end; i++)
+        sum_range(j->p, j->p->n, i * j->part, least((i + 1) * j->part, j->p->k), j->a, j->b,
+                  workspace, j->sums[i]);
+    tn_work_parts_free(j->memory, taken);
+}
+
+void tn_gemm_dots_long(const tn_gemm_plan *p, const char *a, const char *b, char *c,
+                       tn_thread_pool *pool, tn_work_parts *memory)
+{
+    _Alignas(64) char sums[MAX_PARTS][MAX_SUM_BYTES];
+    long_job j = {p, a, b, part_of(p), memory, sums};
+    int64_t n = (p->k + j.part - 1) / j.part;
+    double bytes = (double)j.part * (double)(p->m * p->a_size + p->n * p->b_size);
+    tn_parallel_for(pool, n, 0.05 * bytes, some_parts, &j);
+    tn_gemm_store *add = tn_gemm_store_for(p->kind, tn_gemm_kind_type(p->kind));
+    for (int64_t i = 1; i < n; i++) add(sums[0], p->e, sums[i], p->m * p->n, true);
+    store(p, p->n, sums[0], c);
 }

@@ -64,4 +64,9 @@ size_t tn_gemm_direct_workspace(const tn_gemm_plan *p);
 void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
                           int64_t begin, int64_t end, char *workspace);
 size_t tn_gemm_dots_workspace(const tn_gemm_plan *p);
+/* Few sums of many elements: all of the product, in parts along k for several threads. */
+bool tn_gemm_dots_are_long(const tn_gemm_plan *p);
+struct tn_work_parts;
+void tn_gemm_dots_long(const tn_gemm_plan *p, const char *a, const char *b, char *c,
+                       tn_thread_pool *pool, struct tn_work_parts *memory);
 #endif

@@ -9,7 +9,7 @@
 
 enum { TN_WORK_MAX_PARTS = 4096 };
 
-typedef struct {
+typedef struct tn_work_parts {
     char *memory; /* NULL: there is none, and parts are NULL too */
     size_t part_size;
     int n;
