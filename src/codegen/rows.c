@@ -70,7 +70,7 @@ static void note_all(finder *f, const tn_region *r)
     for (uint32_t i = 0; i < r->last->n_operands; i++) note_read(f, r->last->operands[i], f->n);
 }
 
-/* --- what can be part of a group --- */
+/* --- what groups are made of --- */
 
 static tn_op_kind body_of(const tn_op *op)
 {
@@ -153,23 +153,6 @@ static bool is_passed_over(const tn_cluster *k)
     return !k->tile && (tn_is_relabelling(k->op) || k->op->kind == TN_OP_constant);
 }
 
-/* A product whose rows are rows of the result, one after the other. */
-static const tn_gemm *row_product(const finder *f, const tn_op *op)
-{
-    if (op->kind != TN_OP_dot_general && op->kind != TN_OP_dot) return NULL;
-    tn_gemm *g = TN_NEW(f->c->arena, tn_gemm);
-    if (!tn_dot_gemm(op, f->c->arena, g) || !tn_gemm_rows_fit(g)) return NULL;
-    int64_t step = g->m * g->n, rows = g->m;
-    if (g->c_row != g->n || g->m < LEAST_ROWS) return NULL;
-    for (uint32_t d = g->batch_rank; d-- > 0; step *= g->batch[d], rows *= g->batch[d])
-        if (g->c_batch[d] != step) return NULL;
-    if (rows * (g->n > g->k ? g->n : g->k) * tn_element_type_bytes(g->c_type) < LEAST_BYTES)
-        return NULL;
-    size_t packed = tn_gemm_rows_packed_bytes(g);
-    if (packed > MOST_PACKED || (packed > PACKED_BYTES && g->m < 2 * g->k)) return NULL;
-    return g;
-}
-
 static int64_t product_rows(const tn_gemm *g)
 {
     int64_t rows = g->m;
@@ -177,14 +160,28 @@ static int64_t product_rows(const tn_gemm *g)
     return rows;
 }
 
-/* Is row i of the left operand the i-th k elements in memory? */
-static bool is_left_dense(const tn_gemm *g)
+/* Do rows of `n` elements follow each other, through all of the batch? */
+static bool are_dense(const tn_gemm *g, int64_t row, int64_t n, const int64_t *batch)
 {
-    int64_t step = g->m * g->k;
-    if (g->a_col != 1 || g->a_row != g->k) return false;
+    int64_t step = g->m * n;
+    if (row != n) return false;
     for (uint32_t d = g->batch_rank; d-- > 0; step *= g->batch[d])
-        if (g->a_batch[d] != step) return false;
+        if (batch[d] != step) return false;
     return true;
+}
+
+/* A product whose rows are rows of the result, one after the other. */
+static const tn_gemm *row_product(const finder *f, const tn_op *op)
+{
+    if (op->kind != TN_OP_dot_general && op->kind != TN_OP_dot) return NULL;
+    tn_gemm *g = TN_NEW(f->c->arena, tn_gemm);
+    if (!tn_dot_gemm(op, f->c->arena, g) || !tn_gemm_rows_fit(g)) return NULL;
+    if (g->m < LEAST_ROWS || !are_dense(g, g->c_row, g->n, g->c_batch)) return NULL;
+    int64_t longest = g->n > g->k ? g->n : g->k;
+    if (product_rows(g) * longest * tn_element_type_bytes(g->c_type) < LEAST_BYTES) return NULL;
+    size_t packed = tn_gemm_rows_packed_bytes(g);
+    if (packed > MOST_PACKED || (packed > PACKED_BYTES && g->m < 2 * g->k)) return NULL;
+    return g;
 }
 
 /* --- who makes what is read --- */
@@ -240,7 +237,8 @@ static bool reads_members_by_rows(const finder *f, const tn_cluster *k, const sp
     if (f->products[at]) {
         const tn_gemm *g = f->products[at];
         if (!s->whole || product_rows(g) != s->rows || maker_role(f, k, 1) == MEMBER) return false;
-        return maker_role(f, k, 0) != MEMBER || is_left_dense(g);
+        return maker_role(f, k, 0) != MEMBER ||
+               (g->a_col == 1 && are_dense(g, g->a_row, g->k, g->a_batch));
     }
     tn_lines l;
     return find_lines(k->op, &l) && is_of_space(&l, s) && maker_role(f, k, 1) != MEMBER;
@@ -538,19 +536,36 @@ static const tn_rows *make_group(finder *f, uint32_t first, uint32_t end, const 
     return g->failed ? NULL : finish(f, g, s, first, end);
 }
 
-/* The group around cluster `seed`, or NULL. */
+/* Lets the members among the products stay outside; false: there are none. */
+static bool leave_products(finder *f, uint32_t first, uint32_t end)
+{
+    bool any = false;
+    for (uint32_t i = first; i < end; i++) {
+        if (f->roles[i] != MEMBER || !f->products[i]) continue;
+        f->products[i] = NULL;
+        any = true;
+    }
+    return any;
+}
+
+/* The group around cluster `seed`, or NULL. Where it can't be made with products, it is tried
+ * without. */
 static const tn_rows *group_around(finder *f, uint32_t seed, uint32_t done, uint32_t *first,
                                    uint32_t *end)
 {
     const tn_cluster *k = &f->list[seed];
-    space s;
-    if (k->tile) return NULL;
-    if (f->products[seed]) s = (space){.rows = product_rows(f->products[seed]), .whole = true};
-    else if (!find_space(k->op, &s)) return NULL;
-    const tn_rows *p = NULL;
-    if (gather(f, seed, done, &s, first, end) > 1) p = make_group(f, *first, *end, &s);
-    if (!p) memset(f->roles + *first, UNDECIDED, *end - *first);
-    return p;
+    for (bool again = !k->tile; again;) {
+        space s;
+        const tn_gemm *g = f->products[seed];
+        if (g) s = (space){.rows = product_rows(g), .whole = true};
+        else if (!find_space(k->op, &s)) return NULL;
+        bool several = gather(f, seed, done, &s, first, end) > 1;
+        const tn_rows *p = several ? make_group(f, *first, *end, &s) : NULL;
+        if (p) return p;
+        again = leave_products(f, *first, *end);
+        memset(f->roles + *first, UNDECIDED, *end - *first);
+    }
+    return NULL;
 }
 
 static void emit(const finder *f, role what, uint32_t first, uint32_t end, tn_cluster *out,
@@ -563,18 +578,16 @@ static void emit(const finder *f, role what, uint32_t first, uint32_t end, tn_cl
 void tn_rows_find(tn_cluster_context *c, const tn_region *r, const tn_cluster **list, uint32_t *n)
 {
     finder f = {.c = c, .list = *list, .n = *n};
+    f.products = TN_NEW_ARRAY(c->arena, const tn_gemm *, *n);
     space s;
     bool any = false;
     for (uint32_t i = 0; i < *n; i++) {
         const tn_op *op = f.list[i].tile ? NULL : f.list[i].op;
         if (!op) continue;
-        const tn_gemm *g = row_product(&f, op);
-        if (g && !f.products) f.products = TN_NEW_ARRAY(c->arena, const tn_gemm *, *n);
-        if (g) f.products[i] = g;
-        any = any || g || find_space(op, &s);
+        f.products[i] = row_product(&f, op);
+        any = any || f.products[i] || find_space(op, &s);
     }
     if (!any) return;
-    if (!f.products) f.products = TN_NEW_ARRAY(c->arena, const tn_gemm *, *n);
     f.roles = TN_NEW_ARRAY(c->arena, uint8_t, *n);
     if (!c->last_read) {
         c->last_read = TN_NEW_ARRAY(c->arena, uint32_t, c->n_values);
@@ -588,10 +601,6 @@ void tn_rows_find(tn_cluster_context *c, const tn_region *r, const tn_cluster **
     for (uint32_t i = 0; i < *n; i++) {
         uint32_t first, end;
         const tn_rows *p = i < done ? NULL : group_around(&f, i, done, &first, &end);
-        if (!p && i >= done && f.products[i]) {
-            f.products[i] = NULL; /* what can't be in a group of its own has no place in another */
-            p = group_around(&f, i, done, &first, &end);
-        }
         if (!p) continue;
         while (done < first) out[n_out++] = f.list[done++];
         emit(&f, BEFORE, first, end, out, &n_out);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/thread_pool.h"
-#include "codegen/rows.h"
+#include "codegen/rows_places.h"
 #include "ops/piece_memory.h"
 
 typedef struct {
@@ -14,19 +14,9 @@ typedef struct {
     _Atomic(tn_status *) failure;
 } job;
 
-static size_t align(size_t n)
-{
-    return (n + 63) & ~(size_t)63;
-}
-
-/* Where the values of a block's rows are, as if all rows had memory. */
-static size_t table_size(const tn_rows *p)
-{
-    return align(p->n_values * sizeof(uintptr_t));
-}
 static size_t acc_size(const job *j)
 {
-    return align((size_t)j->block * 16);
+    return tn_rows_align((size_t)j->block * 16);
 }
 
 static void reduce(const tn_rows_step *s, const uintptr_t *at, int64_t first, int64_t n,
@@ -69,18 +59,9 @@ static void run_block(const job *j, const uintptr_t *at, int64_t first, int64_t 
     const tn_rows *p = j->p;
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const tn_rows_step *s = &p->steps[i];
-        if (s->product) {
-            multiply(s, at, first, n, j->packed, w->workspace);
-            continue;
-        }
-        if (!s->tile) {
-            reduce(s, at, first, n, w->spread, w->acc);
-            continue;
-        }
-        void *ports[TN_ROWS_PORTS];
-        for (uint32_t k = 0; k < s->tile->n_inputs + s->tile->n_outputs; k++)
-            ports[k] = (void *)at[s->refs[k]];
-        tn_tile_run_part(s->tile, ports, first * s->per_row, (first + n) * s->per_row);
+        if (s->product) multiply(s, at, first, n, j->packed, w->workspace);
+        else if (s->tile) tn_rows_run_tile(s, at, first * s->per_row, (first + n) * s->per_row);
+        else reduce(s, at, first, n, w->spread, w->acc);
     }
 }
 
@@ -94,23 +75,16 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end)
         return;
     }
     uintptr_t *at = (uintptr_t *)memory;
-    space w = {.spread = memory + table_size(p)};
+    space w = {.spread = memory + tn_rows_table_size(p)};
     w.acc = w.spread + acc_size(j);
     w.workspace = w.acc + acc_size(j);
-    char *temp = w.workspace + align(p->workspace);
-    for (uint32_t i = 0; i < p->n_inputs; i++) at[p->inputs[i]] = (uintptr_t)j->memory[i];
-    for (uint32_t i = 0; i < p->n_outputs; i++)
-        at[p->outputs[i]] = (uintptr_t)j->memory[p->n_inputs + i];
+    char *temp = w.workspace + tn_rows_align(p->workspace);
+    tn_rows_place_outside(p, j->memory, at);
     for (int64_t b = begin; b < end; b++) {
         int64_t chunk = b / j->per_chunk * p->chunk, inside = b % j->per_chunk * j->block;
         int64_t first = chunk + inside, left = p->chunk - inside;
         int64_t n = left < j->block ? left : j->block;
-        for (uint32_t i = 0; i < p->n_values; i++) {
-            const tn_rows_value *v = &p->values[i];
-            if (!v->is_temp) continue;
-            at[i] = (uintptr_t)temp + align((size_t)(v->offset * j->block)) + 64 * v->slot -
-                    (uintptr_t)(first * v->row_bytes);
-        }
+        tn_rows_place_temps(p, j->block, first, temp, at);
         run_block(j, at, first, n, &w);
     }
     tn_piece_memory_give(&j->pieces, memory);
@@ -171,9 +145,9 @@ tn_status *tn_rows_run(const tn_rows *p, const tn_eval_context *ctx, void *const
     if (p->shares) return tn_rows_run_shares(p, ctx, memory);
     divide(&j, ctx->pool);
     if (p->packed_bytes) TN_TRY(pack_all(&j, ctx));
-    size_t temp = (size_t)(p->temp_bytes * j.block) + 64 * (size_t)p->n_values;
     tn_piece_memory_begin(&j.pieces, ctx->scratch,
-                          table_size(p) + 2 * acc_size(&j) + align(p->workspace) + temp);
+                          tn_rows_table_size(p) + 2 * acc_size(&j) + tn_rows_align(p->workspace) +
+                              tn_rows_temp_size(p, j.block));
     int64_t blocks = p->n / p->chunk * j.per_chunk;
     tn_parallel_for(ctx->pool, blocks, p->row_ns * (double)j.block, run_blocks, &j);
     return atomic_load(&j.failure);

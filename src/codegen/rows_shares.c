@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/thread_pool.h"
-#include "codegen/rows.h"
+#include "codegen/rows_places.h"
 #include "ops/piece_memory.h"
 
 typedef struct {
@@ -13,44 +13,6 @@ typedef struct {
     tn_piece_memory pieces;
     _Atomic(tn_status *) failure;
 } job;
-
-static size_t align(size_t n)
-{
-    return (n + 63) & ~(size_t)63;
-}
-
-/* Where the values of a chunk are, as if all elements had memory. */
-static size_t table_size(const tn_rows *p)
-{
-    return align(p->n_values * sizeof(uintptr_t));
-}
-
-static void find_outside(const job *j, uintptr_t *at)
-{
-    const tn_rows *p = j->p;
-    for (uint32_t i = 0; i < p->n_inputs; i++) at[p->inputs[i]] = (uintptr_t)j->memory[i];
-    for (uint32_t i = 0; i < p->n_outputs; i++)
-        at[p->outputs[i]] = (uintptr_t)j->memory[p->n_inputs + i];
-}
-
-/* Temporary values of the elements from `first` on are in `temp`. */
-static void place_temps(const tn_rows *p, uintptr_t *at, const char *temp, int64_t first)
-{
-    for (uint32_t i = 0; i < p->n_values; i++) {
-        const tn_rows_value *v = &p->values[i];
-        if (!v->is_temp) continue;
-        at[i] = (uintptr_t)temp + align((size_t)(v->offset * p->block)) + 64 * v->slot -
-                (uintptr_t)(first * v->row_bytes);
-    }
-}
-
-static void run_tile(const tn_rows_step *s, const uintptr_t *at, int64_t begin, int64_t end)
-{
-    void *ports[TN_ROWS_PORTS];
-    for (uint32_t k = 0; k < s->tile->n_inputs + s->tile->n_outputs; k++)
-        ports[k] = (void *)at[s->refs[k]];
-    tn_tile_run_part(s->tile, ports, begin, end);
-}
 
 /* What a share has come to: of a row, or of columns. */
 typedef struct {
@@ -88,12 +50,12 @@ static void run_share(const job *j, uintptr_t *at, const char *temp, state *stat
     for (int64_t step = 0, c; step < steps; step += c) {
         c = steps - step < chunk ? steps - step : chunk;
         int64_t begin = (o * l->length + first + step) * l->inner + column;
-        place_temps(p, at, temp, begin);
+        tn_rows_place_temps(p, p->block, begin, temp, at);
         state *s = states;
         for (uint32_t i = 0; i < p->n_steps; i++) {
             const tn_rows_step *x = &p->steps[i];
             if (x->tile) {
-                run_tile(x, at, begin, begin + c * n);
+                tn_rows_run_tile(x, at, begin, begin + c * n);
                 continue;
             }
             const char *from = (const char *)at[x->refs[0]] + (size_t)begin * x->lines->from_bytes;
@@ -113,9 +75,9 @@ static void run_shares(void *ctx, int64_t begin, int64_t end)
         return;
     }
     uintptr_t *at = (uintptr_t *)memory;
-    state *states = (state *)(memory + table_size(p));
-    const char *temp = memory + table_size(p) + p->n_steps * sizeof *states;
-    find_outside(j, at);
+    state *states = (state *)(memory + tn_rows_table_size(p));
+    const char *temp = memory + tn_rows_table_size(p) + p->n_steps * sizeof *states;
+    tn_rows_place_outside(p, j->memory, at);
     int64_t kept = l->outer * l->inner;
     int64_t tiles = (l->inner + TN_LINES_COLUMNS - 1) / TN_LINES_COLUMNS;
     for (int64_t k = begin; k < end; k++) {
@@ -139,7 +101,6 @@ static void run_shares(void *ctx, int64_t begin, int64_t end)
 tn_status *tn_rows_run_shares(const tn_rows *p, const tn_eval_context *ctx, void *const *memory)
 {
     job j = {.p = p, .memory = memory};
-    size_t temp = (size_t)(p->temp_bytes * p->block) + 128 * (size_t)p->n_values;
     const tn_lines *l = p->shares;
     int64_t kept = l->outer * l->inner;
     int64_t tiles = (l->inner + TN_LINES_COLUMNS - 1) / TN_LINES_COLUMNS;
@@ -152,12 +113,13 @@ tn_status *tn_rows_run_shares(const tn_rows *p, const tn_eval_context *ctx, void
         if (!partial[i]) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for a reduction");
     }
     tn_piece_memory_begin(&j.pieces, ctx->scratch,
-                          table_size(p) + p->n_steps * sizeof(state) + temp);
+                          tn_rows_table_size(p) + p->n_steps * sizeof(state) +
+                              tn_rows_temp_size(p, p->block));
     int64_t pieces = l->outer * l->shares * tiles;
     tn_parallel_for(ctx->pool, pieces, p->row_ns * (double)p->n / (double)pieces, run_shares, &j);
     tn_status *s = atomic_load(&j.failure);
     uintptr_t at[TN_ROWS_VALUES];
-    find_outside(&j, at);
+    tn_rows_place_outside(p, memory, at);
     for (uint32_t i = 0; i < p->n_steps && !s; i++) {
         const tn_rows_step *x = &p->steps[i];
         if (!x->tile)

@@ -147,6 +147,27 @@ static const char attention[] =
 static const char of_columns[] = CUT("[0]", "tensor<CxT>"), long_rows[] = CUT("[1]", "tensor<RxT>"),
                   whole[] = CUT("[0, 1]", "tensor<T>");
 
+/* Rows so long that products of a few of them at a time are left alone, but not the softmax. */
+static const char long_scores[] =
+    "func.func @main(%q: tensor<RxCxT>, %k: tensor<Cx30000xT>, %v: tensor<30000x16xT>) -> "
+    "tensor<Rx16xT> {\n"
+    "%inf = stablehlo.constant dense<-1.0e4> : tensor<T>\n"
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"
+    "%s = stablehlo.dot_general %q, %k, contracting_dims = [1] x [0] : (tensor<RxCxT>, "
+    "tensor<Cx30000xT>) -> tensor<Rx30000xT>\n"
+    "%m = stablehlo.reduce(%s init: %inf) applies stablehlo.maximum across dimensions = [1] : "
+    "(tensor<Rx30000xT>, tensor<T>) -> tensor<RxT>\n"
+    "%mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<RxT>) -> tensor<Rx30000xT>\n"
+    "%d = stablehlo.subtract %s, %mb : tensor<Rx30000xT>\n"
+    "%e = stablehlo.exponential %d : tensor<Rx30000xT>\n"
+    "%n = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : "
+    "(tensor<Rx30000xT>, tensor<T>) -> tensor<RxT>\n"
+    "%nb = stablehlo.broadcast_in_dim %n, dims = [0] : (tensor<RxT>) -> tensor<Rx30000xT>\n"
+    "%p = stablehlo.divide %e, %nb : tensor<Rx30000xT>\n"
+    "%o = stablehlo.dot_general %p, %v, contracting_dims = [1] x [0] : (tensor<Rx30000xT>, "
+    "tensor<30000x16xT>) -> tensor<Rx16xT>\n"
+    "return %o : tensor<Rx16xT>\n}\n";
+
 enum { VALUES = 3 };
 
 static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
@@ -260,6 +281,10 @@ static void products_give_what_they_give_alone(void **unused)
         for (uint32_t i = 0; i < 2; i++) check(attention, lengths[i][0], lengths[i][1], types[t]);
         assert_int_equal(n_products, 4);
     }
+    n_products = n_rows_steps = 0;
+    check(long_scores, 80, 4, "f32");
+    assert_int_equal(n_products, 0);
+    assert_int_equal(n_rows_steps, 1);
 }
 
 static int run(void)
