@@ -6,17 +6,27 @@
 
 #include "kernels/simd.h"
 #include "kernels/strided_loops.h"
+#if defined __AVX512F__
+#include "kernels/transpose_avx512.h"
+#endif
 
 enum { LINE = 64 };
 
 #define UNROLL _Pragma("GCC unroll 16")
 
+#if defined __AVX512F__
+TN_INLINE void put_vector(char *dst, __m512i v, bool stream)
+{
+    if (stream) _mm512_stream_si512((void *)dst, v);
+    else _mm512_storeu_si512(dst, v);
+}
+#endif
+
 /* A line of a square to where it belongs. */
 TN_INLINE void put_line(char *dst, const char *line, bool stream)
 {
 #if defined __AVX512F__
-    if (stream) _mm512_stream_si512((void *)dst, _mm512_load_si512(line));
-    else _mm512_storeu_si512(dst, _mm512_load_si512(line));
+    put_vector(dst, _mm512_load_si512(line), stream);
 #elif defined __AVX2__
     UNROLL for (int i = 0; i < LINE; i += 32)
     {
@@ -106,42 +116,12 @@ TN_INLINE void lines_16(const tn_transpose_shape *s, char *dst, const char *src,
 }
 
 #if defined __AVX512F__
-TN_INLINE void put_vector(char *dst, __m512i v, bool stream)
-{
-    if (stream) _mm512_stream_si512((void *)dst, v);
-    else _mm512_storeu_si512(dst, v);
-}
-
-/* Sixteen rows of sixteen: pairs within lanes of 16 bytes first, then the lanes. */
 TN_INLINE void lines_4(const tn_transpose_shape *s, char *dst, const char *src, bool stream)
 {
-    __m512i r[16], t[16];
+    __m512i r[16];
     UNROLL for (int i = 0; i < 16; i++) r[i] = _mm512_loadu_si512(src + i * s->src_row);
-    UNROLL for (int i = 0; i < 16; i += 2)
-    {
-        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-    UNROLL for (int i = 0; i < 16; i += 4)
-    {
-        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        t[i] = _mm512_shuffle_i32x4(r[i], r[4 + i], 0x88);
-        t[4 + i] = _mm512_shuffle_i32x4(r[i], r[4 + i], 0xDD);
-        t[8 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], 0x88);
-        t[12 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], 0xDD);
-    }
-    UNROLL for (int i = 0; i < 8; i++)
-    {
-        char *to = dst + i * s->dst_row;
-        put_vector(to, _mm512_shuffle_i32x4(t[i], t[8 + i], 0x88), stream);
-        put_vector(to + 8 * s->dst_row, _mm512_shuffle_i32x4(t[i], t[8 + i], 0xDD), stream);
-    }
+    tn_transpose16(r);
+    UNROLL for (int i = 0; i < 16; i++) put_vector(dst + i * s->dst_row, r[i], stream);
 }
 
 /* Eight rows of eight. */
