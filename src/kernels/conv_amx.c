@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/int_math.h"
 #include "kernels/work_parts.h"
 
 #if defined(TN_HAVE_AMX)
@@ -18,15 +19,6 @@ enum {
     CHUNK_STEPS = 16,
     SLACK = 64, /* positions beyond the last one that tiles may read */
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t ceil_div(int64_t x, int64_t by)
-{
-    return (x + by - 1) / by;
-}
 
 static int64_t element(tn_amx_kind kind)
 {
@@ -46,7 +38,7 @@ typedef struct {
 static shape shape_of(const tn_conv *c, tn_amx_kind kind)
 {
     shape s = {.e = element(kind), .phases = 1, .phase_places = 1, .taps = 1, .rows = 1};
-    s.chunks = ceil_div(c->in_features * s.e, TN_AMX_ROW);
+    s.chunks = tn_ceil_div(c->in_features * s.e, TN_AMX_ROW);
     s.row = s.chunks * TN_AMX_ROW;
     for (int d = 0; d < c->rank; d++) {
         const tn_conv_axis *a = &c->axes[d];
@@ -58,13 +50,14 @@ static shape shape_of(const tn_conv *c, tn_amx_kind kind)
     }
     s.image = s.phases * s.phase_places * s.row;
     s.steps = s.taps * s.chunks;
-    s.panels = ceil_div(c->out_features, TN_AMX_LANES);
-    s.width = least(s.panels * TN_AMX_LANES, MAX_COLS);
-    s.col_items = ceil_div(c->out_features, s.width);
+    s.panels = tn_ceil_div(c->out_features, TN_AMX_LANES);
+    s.width = tn_least(s.panels * TN_AMX_LANES, MAX_COLS);
+    s.col_items = tn_ceil_div(c->out_features, s.width);
     s.height = MAX_ROWS;
-    while (s.height > MIN_ROWS && c->batch * ceil_div(s.rows, s.height) * s.col_items < MIN_ITEMS)
+    while (s.height > MIN_ROWS &&
+           c->batch * tn_ceil_div(s.rows, s.height) * s.col_items < MIN_ITEMS)
         s.height /= 2;
-    s.row_items = ceil_div(s.rows, s.height);
+    s.row_items = tn_ceil_div(s.rows, s.height);
     return s;
 }
 
@@ -78,7 +71,7 @@ tn_amx_kind tn_conv_amx_kind(const tn_conv *c, tn_element_type in, tn_element_ty
     if (c->groups != 1 || c->in_feature != 1 || !lines || c->batch < 1 || c->rank < 1 ||
         c->in_features * element(kind) < MIN_FEATURE_BYTES || c->out_features < TN_AMX_LANES)
         return TN_AMX_NONE;
-    double outputs = 1, steps = (double)ceil_div(c->in_features * element(kind), TN_AMX_ROW),
+    double outputs = 1, steps = (double)tn_ceil_div(c->in_features * element(kind), TN_AMX_ROW),
            copied = 1, inputs = 1;
     for (int d = 0; d < c->rank; d++) {
         const tn_conv_axis *a = &c->axes[d];
@@ -174,9 +167,10 @@ static void copy_lines(void *ctx, int64_t begin, int64_t end)
         char *dst = j->copy + i * s->places[last] * s->row;
         int64_t n = s->places[last], low = 0, high = 0;
         if (inside) {
-            if (at[last] < 0) low = ceil_div(-at[last], line->stride);
-            if (at[last] < line->in_size) high = ceil_div(line->in_size - at[last], line->stride);
-            low = least(low, n), high = least(high, n);
+            if (at[last] < 0) low = tn_ceil_div(-at[last], line->stride);
+            if (at[last] < line->in_size)
+                high = tn_ceil_div(line->in_size - at[last], line->stride);
+            low = tn_least(low, n), high = tn_least(high, n);
         }
         if (high < low) high = low;
         memset(dst, 0, (size_t)(low * s->row));
@@ -281,19 +275,19 @@ static void compute_items(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         int64_t col = i % s->col_items * s->width, image = i / s->col_items / s->row_items;
         int64_t first = i / s->col_items % s->row_items * s->height;
-        int64_t rows = least(s->height, s->rows - first),
-                cols = least(s->width, c->out_features - col);
-        int64_t row_panels = ceil_div(rows, TN_AMX_LANES),
-                col_panels = ceil_div(cols, TN_AMX_LANES);
+        int64_t rows = tn_least(s->height, s->rows - first),
+                cols = tn_least(s->width, c->out_features - col);
+        int64_t row_panels = tn_ceil_div(rows, TN_AMX_LANES),
+                col_panels = tn_ceil_div(cols, TN_AMX_LANES);
         const char *a = j->copy + image * s->image + first * s->row,
                    *b = j->packed + col / TN_AMX_LANES * b_panel;
         for (int64_t q = 0; q < s->steps; q += CHUNK_STEPS)
             for (int64_t y = 0; y < col_panels; y += 2)
                 for (int64_t x = 0; x < row_panels; x += 2)
                     blocks[2 * (x + 1 < row_panels) + (y + 1 < col_panels)](
-                        least(CHUNK_STEPS, s->steps - q), a + x * TN_AMX_LANES * s->row, j->at + q,
-                        s->row, TN_AMX_LANES * s->row, b + y * b_panel + q * TN_AMX_TILE, b_panel,
-                        aside + x * TN_AMX_LANES * pitch + y * TN_AMX_ROW, pitch, q > 0);
+                        tn_least(CHUNK_STEPS, s->steps - q), a + x * TN_AMX_LANES * s->row,
+                        j->at + q, s->row, TN_AMX_LANES * s->row, b + y * b_panel + q * TN_AMX_TILE,
+                        b_panel, aside + x * TN_AMX_LANES * pitch + y * TN_AMX_ROW, pitch, q > 0);
         store_rows(j, j->out + (image * c->out_batch + col * c->out_feature) * j->out_size, first,
                    rows, cols, aside);
     }
@@ -325,8 +319,8 @@ bool tn_conv_amx_run(const tn_conv *c, tn_amx_kind kind, tn_element_type out_typ
     place_steps(&j);
     tn_work_parts_init(&j.parts, aside, aside_bytes(s), tn_thread_pool_size(pool));
     int64_t items = c->batch * s->row_items * s->col_items;
-    double tiles =
-        (double)(c->batch * s->panels) * (double)ceil_div(s->rows, TN_AMX_LANES) * (double)s->steps;
+    double tiles = (double)(c->batch * s->panels) * (double)tn_ceil_div(s->rows, TN_AMX_LANES) *
+                   (double)s->steps;
     tn_parallel_for(pool, items, tiles * 14 / (double)items + 100, compute_items, &j);
     return true;
 }

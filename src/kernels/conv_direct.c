@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernels/gemm_blocks.h"
+#include "kernels/int_math.h"
 
 enum {
     BLOCK_ROWS = 512, /* of the result done with one panel of the kernel before the next panel */
@@ -19,23 +20,6 @@ enum {
     PANEL_BYTES = 1 << 19, /* a larger panel of the kernel is done in blocks of terms */
     MAX_TILE_BYTES = 14 * 2 * 64,
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-static int64_t round_up(int64_t x, int64_t to)
-{
-    return (x + to - 1) / to * to;
-}
-static int64_t ceil_div(int64_t x, int64_t by)
-{
-    return (x + by - 1) / by;
-}
 
 /* The loop of terms around the run that tiles can go through without coming back, or -1: the last
  * one whose steps all concern the same rows. */
@@ -50,7 +34,7 @@ static int fused_term(const tn_conv_part *p, int row, int term)
 /* Steps of a loop around runs of `run` products that make one block of a sum. */
 static int64_t fused_steps(const tn_conv_part *p, int64_t steps, int64_t run)
 {
-    return most(1, tn_gemm_k_block(p->kind, steps * run) / run);
+    return tn_most(1, tn_gemm_k_block(p->kind, steps * run) / run);
 }
 
 static bool share_edge(const tn_conv_part *p, int row, int term)
@@ -64,8 +48,8 @@ static void inner_rows(const tn_conv_part *p, const tn_conv_rows *r, const tn_co
 {
     const tn_conv_edge *e = &p->edges[r->edge];
     int64_t reach = (t->size / t->unit - 1) * e->term_step, room = e->size - e->shift - reach;
-    *low = least(r->size, e->shift < 0 ? ceil_div(-e->shift, e->step) : 0);
-    *high = most(*low, least(r->size, room > 0 ? ceil_div(room, e->step) : 0));
+    *low = tn_least(r->size, e->shift < 0 ? tn_ceil_div(-e->shift, e->step) : 0);
+    *high = tn_most(*low, tn_least(r->size, room > 0 ? tn_ceil_div(room, e->step) : 0));
 }
 
 static double tile_cost(const tn_conv_part *p, int row, int term)
@@ -76,15 +60,15 @@ static double tile_cost(const tn_conv_part *p, int row, int term)
     int64_t low = 0, high = r->size;
     if (share_edge(p, row, term)) inner_rows(p, r, t, &low, &high);
     double around = (double)tn_conv_row_count(p) / (double)r->size;
-    double run = (double)least(t->size, tn_gemm_k_block(p->kind, t->size));
+    double run = (double)tn_least(t->size, tn_gemm_k_block(p->kind, t->size));
     double runs = (double)tn_conv_term_count(p) / run, fused = 1;
     int f = fused_term(p, row, term);
     if (f >= 0)
-        fused = (double)least(p->terms[f].size, fused_steps(p, p->terms[f].size, (int64_t)run));
+        fused = (double)tn_least(p->terms[f].size, fused_steps(p, p->terms[f].size, (int64_t)run));
     double cost = (double)(r->size - high + low) * (run * 5 + 60 / fused),
            tiles = (double)(r->size - high + low);
     if (high > low) {
-        double segments = (double)ceil_div(high - low, loops->mr),
+        double segments = (double)tn_ceil_div(high - low, loops->mr),
                rows = (double)(high - low) / segments;
         double busy = rows < 4 ? 4 : rows; /* fewer rows than that wait for each other */
         cost += segments * (run * (busy + 1) + (4 * rows + 50) / fused);
@@ -93,7 +77,7 @@ static double tile_cost(const tn_conv_part *p, int row, int term)
     /* Where columns aren't neighbours in the result, rows should be. */
     double storing = p->out_column == p->e ? 0 : r->out == p->e ? 0.3 : 1.5;
     double stored = (double)r->size * (double)p->columns * storing;
-    double panels = (double)ceil_div(p->columns, loops->nv * loops->vl);
+    double panels = (double)tn_ceil_div(p->columns, loops->nv * loops->vl);
     return around * (panels * (runs * cost + 150 * tiles) + stored);
 }
 
@@ -112,7 +96,7 @@ tn_conv_direct_plan tn_conv_direct_choose(const tn_conv_part *p)
 size_t tn_conv_direct_workspace(const tn_conv_part *p)
 {
     int64_t vl = p->table->kinds[p->kind].vl;
-    return (size_t)round_up(tn_conv_term_count(p) * round_up(p->columns, vl) * p->e, 64);
+    return (size_t)tn_round_up(tn_conv_term_count(p) * tn_round_up(p->columns, vl) * p->e, 64);
 }
 
 typedef struct {
@@ -149,11 +133,11 @@ typedef struct {
 
 static int64_t panel_columns(const job *j, int64_t panel)
 {
-    return least(j->nr, j->p->columns - panel * j->nr);
+    return tn_least(j->nr, j->p->columns - panel * j->nr);
 }
 static int64_t panel_width(const job *j, int64_t panel)
 {
-    return round_up(panel_columns(j, panel), j->loops->vl);
+    return tn_round_up(panel_columns(j, panel), j->loops->vl);
 }
 static char *panel_start(const job *j, int64_t panel)
 {
@@ -199,7 +183,7 @@ typedef struct {
 
 static void place_segment(const job *j, int64_t part, segment *s)
 {
-    int64_t inner = j->high - j->low, tiles = ceil_div(inner, j->loops->mr);
+    int64_t inner = j->high - j->low, tiles = tn_ceil_div(inner, j->loops->mr);
     if (part < j->low) {
         s->first = part, s->rows = 1;
     } else if (part >= j->low + tiles) {
@@ -207,7 +191,7 @@ static void place_segment(const job *j, int64_t part, segment *s)
     } else {
         int64_t size = inner / tiles, longer = inner % tiles;
         part -= j->low;
-        s->first = j->low + part * size + least(part, longer);
+        s->first = j->low + part * size + tn_least(part, longer);
         s->rows = size + (part < longer);
     }
 }
@@ -233,14 +217,14 @@ static bool open_segment(const job *j, int64_t index, segment *s)
             int64_t begin, end;
             if (p->terms[t].edge != r->edge) continue;
             tn_conv_term_range(&p->edges[r->edge], &p->terms[t], q, &begin, &end);
-            s->begin[t] = most(s->begin[t], begin), s->end[t] = least(s->end[t], end);
+            s->begin[t] = tn_most(s->begin[t], begin), s->end[t] = tn_least(s->end[t], end);
         }
     }
     if (j->shared && s->rows == 1) {
         int64_t begin, end;
         tn_conv_term_range(&p->edges[j->row.edge], &j->run, s->first, &begin, &end);
-        s->begin[j->term] = most(s->begin[j->term], begin);
-        s->end[j->term] = least(s->end[j->term], end);
+        s->begin[j->term] = tn_most(s->begin[j->term], begin);
+        s->end[j->term] = tn_least(s->end[j->term], end);
     }
     for (int t = 0; t < p->n_terms; t++) any &= s->begin[t] < s->end[t];
     return any;
@@ -252,10 +236,10 @@ static void row_range(const job *j, const segment *s, int64_t at, int64_t *low, 
 {
     const tn_conv_edge *e = &j->p->edges[j->row.edge];
     int64_t tap = at / j->p->terms[j->row_edge_term].unit, x = e->shift + tap * e->term_step;
-    int64_t begin = x < 0 ? ceil_div(-x, e->step) : 0,
-            end = x < e->size ? ceil_div(e->size - x, e->step) : 0;
-    *low = most(begin, s->first) - s->first;
-    *high = least(end, s->first + s->rows) - s->first;
+    int64_t begin = x < 0 ? tn_ceil_div(-x, e->step) : 0,
+            end = x < e->size ? tn_ceil_div(e->size - x, e->step) : 0;
+    *low = tn_most(begin, s->first) - s->first;
+    *high = tn_least(end, s->first + s->rows) - s->first;
 }
 
 /* The next step of the loops of terms around what tiles go through. */
@@ -302,9 +286,9 @@ static void sum_runs(const job *j, const segment *s, int64_t panel, const int64_
     tn_gemm_tile *sum = j->loops->tiles[(high - low - 1) * j->loops->nv + width / j->loops->vl - 1];
     const char *packed = panel_start(j, panel) + k * pitch;
     for (int64_t f = first; f < last; f += steps) {
-        runs.n = least(steps, last - f);
+        runs.n = tn_least(steps, last - f);
         for (int64_t q = s->begin[j->term]; q < s->end[j->term]; q += block) {
-            sum(least(block, s->end[j->term] - q), j->in + in + f * runs.a + q * j->run.in,
+            sum(tn_least(block, s->end[j->term] - q), j->in + in + f * runs.a + q * j->run.in,
                 j->row.in, j->run.in, packed + f * runs.b + q * pitch, pitch,
                 tile.at + low * tile.row, tile.row, *started ? TN_TILE_ADD : TN_TILE_STORE, &runs);
             *started = true;
@@ -363,7 +347,7 @@ static void compute_items(void *ctx, int64_t begin, int64_t end)
     _Alignas(64) char beside[MAX_TILE_BYTES];
     for (int64_t item = begin; item < end; item++) {
         int64_t panel = item % j->panels, first = item / j->panels * j->block;
-        int64_t last = least(first + j->block, j->all_segments);
+        int64_t last = tn_least(first + j->block, j->all_segments);
         int64_t width = panel_width(j, panel);
         bool in_place = j->p->out_column == j->p->e && width == panel_columns(j, panel);
         for (int64_t i = first; i < last; i++) {
@@ -396,7 +380,7 @@ static int64_t choose_blocks(job *j)
         if (t != j->term && p->terms[t].size > 1) j->blocked_term = t;
     if (j->blocked_term < 0) return 1;
     int64_t steps = p->terms[j->blocked_term].size;
-    return least(steps, ceil_div(2 * bytes, PANEL_BYTES));
+    return tn_least(steps, tn_ceil_div(2 * bytes, PANEL_BYTES));
 }
 
 static void prepare(job *j, const tn_conv_direct_plan *plan)
@@ -410,7 +394,7 @@ static void prepare(job *j, const tn_conv_direct_plan *plan)
     j->n_terms = tn_conv_term_count(p);
     j->outer_terms = j->n_terms / j->run.size;
     j->nr = j->loops->nv * j->loops->vl;
-    j->panels = ceil_div(p->columns, j->nr);
+    j->panels = tn_ceil_div(p->columns, j->nr);
     j->load = tn_gemm_load_for(p->kind, p->c->type);
     j->store = tn_gemm_store_for(p->kind, p->c->type);
     int64_t step = j->run.size;
@@ -424,13 +408,13 @@ static void prepare(job *j, const tn_conv_direct_plan *plan)
     j->shared = share_edge(p, plan->row, plan->term);
     j->low = 0, j->high = j->row.size;
     if (j->shared) inner_rows(p, &j->row, &j->run, &j->low, &j->high);
-    j->segments = j->low + ceil_div(j->high - j->low, j->loops->mr) + j->row.size - j->high;
+    j->segments = j->low + tn_ceil_div(j->high - j->low, j->loops->mr) + j->row.size - j->high;
     j->all_segments = tn_conv_row_count(p) / j->row.size * j->segments;
     j->n_outer_rows = 0;
     for (int r = 0; r < p->n_rows; r++)
         if (r != plan->row) j->outer_rows[j->n_outer_rows++] = r;
-    j->block = least(ceil_div(BLOCK_ROWS, ceil_div(j->row.size, j->segments)),
-                     most(1, j->all_segments * j->panels / MIN_ITEMS));
+    j->block = tn_least(tn_ceil_div(BLOCK_ROWS, tn_ceil_div(j->row.size, j->segments)),
+                        tn_most(1, j->all_segments * j->panels / MIN_ITEMS));
 }
 
 void tn_conv_direct_run(const tn_conv_part *p, const tn_conv_direct_plan *plan, const char *in,
@@ -442,7 +426,7 @@ void tn_conv_direct_run(const tn_conv_part *p, const tn_conv_direct_plan *plan, 
     tn_parallel_for(pool, j.panels * j.outer_terms, 0.4 * size / (double)(j.panels * j.outer_terms),
                     pack_items, &j);
 
-    int64_t blocks = choose_blocks(&j), items = ceil_div(j.all_segments, j.block) * j.panels;
+    int64_t blocks = choose_blocks(&j), items = tn_ceil_div(j.all_segments, j.block) * j.panels;
     int64_t steps = j.blocked_term >= 0 ? p->terms[j.blocked_term].size : 1;
     double cost = tn_gemm_cost_ns(p->kind, j.loops, size * (double)tn_conv_row_count(p));
     for (int64_t b = 0; b < blocks; b++) {

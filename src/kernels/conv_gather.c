@@ -6,15 +6,7 @@
 #include <string.h>
 
 #include "kernels/gemm_blocks.h"
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
+#include "kernels/int_math.h"
 
 /* Terms are numbered with the loop that steps least through the input innermost: its runs are
  * copied whole. */
@@ -95,7 +87,8 @@ static void gather_line(const source *s, const window *w, const int64_t *at, int
 {
     const tn_conv_part *p = s->p;
     int n = p->n_terms - 1;
-    int64_t e = p->e, in = w->in, low = most(begin, w->begin[n]), high = least(end, w->end[n]);
+    int64_t e = p->e, in = w->in, low = tn_most(begin, w->begin[n]),
+            high = tn_least(end, w->end[n]);
     bool inside = low < high;
     for (int i = 0; i < n; i++) {
         inside &= at[i] >= w->begin[i] && at[i] < w->end[i];
@@ -123,7 +116,7 @@ static void pack_windows(const void *ctx, int64_t i, int64_t rows, int64_t k, in
         memcpy(at, first, sizeof at);
         int64_t line = start;
         for (int64_t q = 0; q < n;) {
-            int64_t size = least(s->line.size - line, n - q);
+            int64_t size = tn_least(s->line.size - line, n - q);
             gather_line(s, &w, at, line, line + size, dst + q * s->p->e);
             q += size;
             line = 0;

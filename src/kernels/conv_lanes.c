@@ -5,6 +5,7 @@
 
 #include "base/cpu_features.h"
 #include "kernels/gemm_blocks.h"
+#include "kernels/int_math.h"
 #include "kernels/work_parts.h"
 
 #if defined(__x86_64__)
@@ -21,19 +22,6 @@ static const tn_conv_lanes_table *table_get(void)
     if (tn_cpu_has(TN_ISA_AVX2)) return &tn_conv_lanes_table_avx2;
 #endif
     return &tn_conv_lanes_table_baseline;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-static int64_t ceil_div(int64_t x, int64_t by)
-{
-    return (x + by - 1) / by;
 }
 
 bool tn_conv_is_lanes(const tn_conv *c)
@@ -100,7 +88,7 @@ static bool narrow(const tn_conv_part *p, const tn_conv_rows *r, int64_t q, int6
         if (p->terms[i].edge != r->edge) continue;
         tn_conv_term_range(&p->edges[r->edge], &p->terms[i], q, &low, &high);
         whole &= low == 0 && high == p->terms[i].size;
-        begin[i] = most(begin[i], low), end[i] = least(end[i], high);
+        begin[i] = tn_most(begin[i], low), end[i] = tn_least(end[i], high);
     }
     return whole;
 }
@@ -125,7 +113,7 @@ static void tile(const job *j, const terms *t, int64_t in, int64_t out, int64_t 
     int64_t to_row = direct ? j->row.out : pitch;
     tn_conv_lanes *sum = j->tiles[TN_CONV_LANE_VECTORS * (rows - 1) + vectors - 1];
     for (int64_t k = 0; k < t->n || k == 0; k += block)
-        sum(least(block, t->n - k), j->in + in + column * e, j->row.in, t->in + k,
+        sum(tn_least(block, t->n - k), j->in + in + column * e, j->row.in, t->in + k,
             j->kernel + column * p->kernel_column, t->kernel + k, to, to_row, k > 0);
     if (direct) return;
     for (int64_t i = 0; i < rows; i++)
@@ -138,7 +126,7 @@ static void tiles(const job *j, const terms *t, int64_t in, int64_t out, int64_t
                   int64_t begin, int64_t end)
 {
     for (int64_t c = begin; c < end;) {
-        int64_t vectors = least((end - c) / j->vl, TN_CONV_LANE_VECTORS);
+        int64_t vectors = tn_least((end - c) / j->vl, TN_CONV_LANE_VECTORS);
         int64_t fresh = vectors ? 0 : j->vl - (end - c);
         tile(j, t, in, out, rows, c - fresh, vectors ? vectors : 1, fresh);
         c += vectors ? vectors * j->vl : end - c;
@@ -156,7 +144,7 @@ static void some_items(void *ctx, int64_t begin_item, int64_t end_item)
     for (int64_t item = begin_item; item < end_item; item++) {
         int64_t columns = item % j->column_blocks * j->width, outer = item / j->column_blocks;
         int64_t row = outer % j->row_blocks * j->height,
-                end_row = least(row + j->height, j->row.size);
+                end_row = tn_least(row + j->height, j->row.size);
         outer /= j->row_blocks;
         int64_t in = p->in_start, out = p->out_start, begin[TN_CONV_MAX_LOOPS],
                 end[TN_CONV_MAX_LOOPS];
@@ -182,7 +170,7 @@ static void some_items(void *ctx, int64_t begin_item, int64_t end_item)
                 fill_terms(p, &t);
             }
             tiles(j, &t, in + q * j->row.in, out + q * j->row.out, rows, columns,
-                  least(columns + j->width, p->columns));
+                  tn_least(columns + j->width, p->columns));
         }
     }
     tn_work_parts_free(j->parts, part);
@@ -207,9 +195,9 @@ void tn_conv_lanes_run(const tn_conv_part *p, const char *in, const char *kernel
     int64_t rows = tn_conv_row_count(p), outer = rows / j.row.size;
     /* Few rows, as in the gradient of a kernel: columns are shared out too. */
     j.height = outer < 32 && j.row.size >= 2 * BLOCK_ROWS ? BLOCK_ROWS : j.row.size;
-    j.row_blocks = ceil_div(j.row.size, j.height);
+    j.row_blocks = tn_ceil_div(j.row.size, j.height);
     j.width = outer * j.row_blocks >= 32 ? p->columns : TN_CONV_LANE_VECTORS * j.vl;
-    j.column_blocks = ceil_div(p->columns, j.width);
+    j.column_blocks = tn_ceil_div(p->columns, j.width);
     if (p->columns % j.width &&
         p->columns % j.width < j.vl) { /* the last block must hold a vector */
         j.width = p->columns;

@@ -6,21 +6,13 @@
 
 #include "kernels/conv_lanes.h"
 #include "kernels/conv_paths.h"
+#include "kernels/int_math.h"
 
 enum {
     MAX_FEATURES = 4,     /* more are better kept in registers together */
     MAX_KERNEL = 1 << 16, /* elements that are looked through */
     LONG_LINE = 6,        /* vectors of a line whose middle is read where it is */
 };
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int line_axis(const tn_conv *c)
 {
@@ -55,8 +47,8 @@ static int64_t reach_of(const tn_conv_axis *a)
 }
 static void inside(const tn_conv_axis *a, int64_t *low, int64_t *high)
 {
-    *low = least(a->out_size, most(0, a->pad_low));
-    *high = most(*low, least(a->out_size, a->in_size + a->pad_low - reach_of(a)));
+    *low = tn_least(a->out_size, tn_most(0, a->pad_low));
+    *high = tn_most(*low, tn_least(a->out_size, a->in_size + a->pad_low - reach_of(a)));
 }
 
 /* --- the kernel --- */
@@ -111,11 +103,11 @@ static int zones_of(const tn_conv *c, zone *out)
     }
     int n = 0;
     /* The ends are at least a vector long; where they overlap the middle the sums are the same. */
-    if (low > 0) out[n++] = (zone){0, most(low, vl), true};
+    if (low > 0) out[n++] = (zone){0, tn_most(low, vl), true};
     out[n++] = (zone){low, high - low, false};
     int64_t rest = a->out_size - high;
     if (rest > 0) {
-        rest = most(rest, vl);
+        rest = tn_most(rest, vl);
         out[n++] = (zone){a->out_size - rest, rest, true};
     }
     return n;
@@ -173,8 +165,8 @@ static void copy_lines(void *ctx, int64_t begin, int64_t end)
     const tn_conv_axis *a = &c->axes[line];
     int64_t e = tn_element_type_bytes(c->type), length = zone_length(c, j->z);
     int64_t from = j->z->first - a->pad_low; /* place in the line of the copy's first element */
-    int64_t first = least(length, most(0, -from)),
-            last = most(first, least(length, a->in_size - from));
+    int64_t first = tn_least(length, tn_most(0, -from)),
+            last = tn_most(first, tn_least(length, a->in_size - from));
     for (int64_t i = begin; i < end; i++) {
         int64_t rest = i, src = 0;
         for (int d = c->rank - 1; d >= 0; d--) {

@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/conv_part.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-static int64_t ceil_div(int64_t x, int64_t by)
-{
-    return x >= 0 ? (x + by - 1) / by : -(-x / by);
-}
+#include "kernels/int_math.h"
 
 static int64_t gcd(int64_t a, int64_t b)
 {
@@ -32,7 +21,7 @@ static int64_t period(const tn_conv_axis *a)
 
 static int64_t axis_phases(const tn_conv_axis *a)
 {
-    return least(period(a), a->out_size);
+    return tn_least(period(a), a->out_size);
 }
 
 int64_t tn_conv_phases(const tn_conv *c)
@@ -56,10 +45,11 @@ static bool make_axis(const tn_conv_axis *a, int64_t phase, int64_t e, axis_part
     int64_t dilation = a->in_dilation, p = period(a), first = 0;
     int64_t tap_step = dilation / gcd(dilation, a->kernel_dilation);
     int64_t at = phase * a->stride - a->pad_low;
-    while (first < least(tap_step, a->kernel_size) && (at + first * a->kernel_dilation) % dilation)
+    while (first < tn_least(tap_step, a->kernel_size) &&
+           (at + first * a->kernel_dilation) % dilation)
         first++;
-    int64_t count = ceil_div(a->out_size - phase, p);
-    int64_t taps = first < tap_step ? ceil_div(a->kernel_size - first, tap_step) : 0;
+    int64_t count = tn_ceil_div(a->out_size - phase, p);
+    int64_t taps = first < tap_step ? tn_ceil_div(a->kernel_size - first, tap_step) : 0;
 
     tn_conv_edge *edge = &out->edge;
     edge->step = p * a->stride / dilation;
@@ -176,8 +166,8 @@ void tn_conv_term_range(const tn_conv_edge *e, const tn_conv_terms *t, int64_t q
                         int64_t *end)
 {
     int64_t at = e->shift + q * e->step, taps = t->size / t->unit;
-    int64_t low = at < 0 ? ceil_div(-at, e->term_step) : 0;
-    int64_t high = at < e->size ? ceil_div(e->size - at, e->term_step) : 0;
-    *begin = least(low, taps) * t->unit;
-    *end = most(*begin, least(high, taps) * t->unit);
+    int64_t low = at < 0 ? tn_ceil_div(-at, e->term_step) : 0;
+    int64_t high = at < e->size ? tn_ceil_div(e->size - at, e->term_step) : 0;
+    *begin = tn_least(low, taps) * t->unit;
+    *end = tn_most(*begin, tn_least(high, taps) * t->unit);
 }

@@ -5,6 +5,7 @@
 
 #include "base/cpu_features.h"
 #include "base/options.h"
+#include "kernels/int_math.h"
 #include "kernels/work_parts.h"
 
 #if defined(TN_HAVE_AMX)
@@ -112,15 +113,6 @@ enum {
         16, /* tiles along k between visits to C: two panels of B stay in the first cache */
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t ceil_div(int64_t x, int64_t by)
-{
-    return (x + by - 1) / by;
-}
-
 typedef struct {
     const tn_gemm_plan *p;
     tn_amx_operand a, b;
@@ -135,12 +127,12 @@ static void choose_items(job *j)
 {
     int64_t m = j->p->m, n = j->p->n;
     j->rows = j->cols = MAX_SIDE;
-    while (ceil_div(m, j->rows) * ceil_div(n, j->cols) < MIN_ITEMS) {
+    while (tn_ceil_div(m, j->rows) * tn_ceil_div(n, j->cols) < MIN_ITEMS) {
         if (j->rows >= j->cols && j->rows > MIN_SIDE) j->rows /= 2;
         else if (j->cols > MIN_SIDE) j->cols /= 2;
         else break;
     }
-    j->col_items = ceil_div(n, j->cols);
+    j->col_items = tn_ceil_div(n, j->cols);
 }
 
 static job job_of(const tn_gemm_plan *p, const char *a, const char *b, char *c)
@@ -149,9 +141,9 @@ static job job_of(const tn_gemm_plan *p, const char *a, const char *b, char *c)
         .p = p,
         .a = {a, p->a_row, p->a_col, p->m, p->k, p->a_size, false},
         .b = {b, p->b_col, p->b_row, p->n, p->k, p->b_size, true},
-        .steps = ceil_div(p->k * p->a_size, TN_AMX_ROW),
-        .a_panels = ceil_div(p->m, TN_AMX_LANES),
-        .b_panels = ceil_div(p->n, TN_AMX_LANES),
+        .steps = tn_ceil_div(p->k * p->a_size, TN_AMX_ROW),
+        .a_panels = tn_ceil_div(p->m, TN_AMX_LANES),
+        .b_panels = tn_ceil_div(p->n, TN_AMX_LANES),
         .c = c,
     };
     choose_items(&j);
@@ -202,7 +194,7 @@ static const int64_t packed_at[CHUNK_STEPS] = {
 static void compute_item(const job *j, int64_t i0, int64_t j0, char *aside)
 {
     const tn_gemm_plan *p = j->p;
-    int64_t rows = least(j->rows, p->m - i0), cols = least(j->cols, p->n - j0);
+    int64_t rows = tn_least(j->rows, p->m - i0), cols = tn_least(j->cols, p->n - j0);
     int64_t a_panel = j->steps * TN_AMX_TILE, pitch = j->cols * 4;
     bool direct =
         p->c_plain && p->c_col == 4 && rows % TN_AMX_LANES == 0 && cols % TN_AMX_LANES == 0;
@@ -210,10 +202,11 @@ static void compute_item(const job *j, int64_t i0, int64_t j0, char *aside)
     int64_t c_row = direct ? p->c_row : pitch;
     const char *a = j->packed_a + i0 / TN_AMX_LANES * a_panel,
                *b = j->packed_b + j0 / TN_AMX_LANES * a_panel;
-    int64_t row_panels = ceil_div(rows, TN_AMX_LANES), col_panels = ceil_div(cols, TN_AMX_LANES);
+    int64_t row_panels = tn_ceil_div(rows, TN_AMX_LANES),
+            col_panels = tn_ceil_div(cols, TN_AMX_LANES);
     tn_amx_block *const *blocks = tn_amx_blocks[p->amx - 1];
     for (int64_t s = 0; s < j->steps; s += CHUNK_STEPS) {
-        int64_t steps = least(CHUNK_STEPS, j->steps - s);
+        int64_t steps = tn_least(CHUNK_STEPS, j->steps - s);
         for (int64_t y = 0; y < col_panels; y += 2)
             for (int64_t x = 0; x < row_panels; x += 2)
                 blocks[2 * (x + 1 < row_panels) + (y + 1 < col_panels)](
@@ -255,7 +248,7 @@ bool tn_gemm_amx_run(const tn_gemm_plan *p, const char *a, const char *b, char *
     tn_work_parts_init(&parts, j.packed_b + j.b_panels * panel_bytes, aside_bytes(&j),
                        tn_thread_pool_size(pool));
     j.parts = &parts;
-    int64_t items = ceil_div(p->m, j.rows) * j.col_items;
+    int64_t items = tn_ceil_div(p->m, j.rows) * j.col_items;
     double tiles = (double)j.a_panels * (double)j.b_panels * (double)j.steps;
     tn_parallel_for(pool, items, tiles * 14 / (double)items + 100, compute_items, &j);
     return true;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/int_math.h"
 #include "kernels/work_parts.h"
 
 enum {
@@ -17,19 +18,6 @@ enum {
     WAVE_BLOCKS = 64 /* so many before they are added, in order */,
     MAX_TILE_BYTES = MAX_ROWS_OF_TILE * 4 * 64,
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t round_up(int64_t x, int64_t to)
-{
-    return (x + to - 1) / to * to;
-}
-static int64_t ceil_div(int64_t x, int64_t by)
-{
-    return (x + by - 1) / by;
-}
 
 /* Sizes that follow from a problem. */
 typedef struct {
@@ -50,23 +38,23 @@ static sizes sizes_of(const tn_gemm_blocks *g)
     s.nr = s.loops->nv * s.loops->vl;
     s.kb = tn_gemm_k_block(g->kind, g->k);
     /* What is neither packed nor visited twice needs no blocks. */
-    s.max_m = g->pack_a || g->k > s.kb ? least(g->m, MAX_ROWS) : g->m;
-    s.max_n = least(round_up(g->n, s.nr), MAX_COLS);
+    s.max_m = g->pack_a || g->k > s.kb ? tn_least(g->m, MAX_ROWS) : g->m;
+    s.max_n = tn_least(tn_round_up(g->n, s.nr), MAX_COLS);
     /* A pitch that is a multiple of a page would put all rows of a tile into one cache set. */
-    s.a_pitch = round_up(s.kb, 16);
+    s.a_pitch = tn_round_up(s.kb, 16);
     if (s.a_pitch * s.e % 1024 == 0) s.a_pitch += 16;
-    int64_t panels = ceil_div(s.max_m, s.loops->mr);
+    int64_t panels = tn_ceil_div(s.max_m, s.loops->mr);
     int64_t by_rows = s.max_m * s.a_pitch, by_columns = panels * s.loops->mr * s.kb;
-    s.a_bytes = g->pack_a ? round_up((g->a_by_columns ? by_columns : by_rows) * s.e, 64) : 0;
+    s.a_bytes = g->pack_a ? tn_round_up((g->a_by_columns ? by_columns : by_rows) * s.e, 64) : 0;
     s.b_bytes = s.max_n * s.kb * s.e;
-    s.b_bytes = round_up(s.b_bytes, 64);
-    s.sum_bytes = !g->c_plain && g->k > s.kb ? round_up(s.max_m * s.max_n * s.e, 64) : 0;
+    s.b_bytes = tn_round_up(s.b_bytes, 64);
+    s.sum_bytes = !g->c_plain && g->k > s.kb ? tn_round_up(s.max_m * s.max_n * s.e, 64) : 0;
     return s;
 }
 
 static int64_t sweep_of(const sizes *s)
 {
-    return round_up(BLOCK_BYTES / s->e, s->nr);
+    return tn_round_up(BLOCK_BYTES / s->e, s->nr);
 }
 
 /* Whether C is so small and k so long that threads take blocks along k. Values are the same. */
@@ -74,8 +62,8 @@ static bool by_blocks(const tn_gemm_blocks *g, const sizes *s)
 {
     if (g->threads < 2 || tn_gemm_is_complex(g->kind) || g->m > s->max_m || g->n > s->max_n)
         return false;
-    int64_t items = ceil_div(g->m, s->loops->mr) * ceil_div(g->n, sweep_of(s));
-    return items <= FEW_ITEMS && ceil_div(g->k, s->kb) >= MIN_BLOCKS;
+    int64_t items = tn_ceil_div(g->m, s->loops->mr) * tn_ceil_div(g->n, sweep_of(s));
+    return items <= FEW_ITEMS && tn_ceil_div(g->k, s->kb) >= MIN_BLOCKS;
 }
 
 static int64_t part_bytes(const sizes *s)
@@ -115,7 +103,7 @@ typedef struct {
 static int64_t panel_start(const block *b, int64_t panel)
 {
     int64_t rows = b->m / b->panels, longer = b->m % b->panels;
-    return panel * rows + least(panel, longer);
+    return panel * rows + tn_least(panel, longer);
 }
 
 static void pack_a_panel(const block *b, int64_t panel)
@@ -133,16 +121,16 @@ static void pack_a_panel(const block *b, int64_t panel)
 /* Vectors that hold `cols` columns. */
 static int64_t vectors(const block *b, int64_t cols)
 {
-    return ceil_div(cols, b->s.loops->vl);
+    return tn_ceil_div(cols, b->s.loops->vl);
 }
 
 static void pack_b_panels(const block *b, int64_t item)
 {
     const tn_gemm_blocks *g = b->g;
     int64_t e = b->s.e, nr = b->s.nr;
-    int64_t end = least((item + 1) * PACK_PANELS * nr, b->n);
+    int64_t end = tn_least((item + 1) * PACK_PANELS * nr, b->n);
     for (int64_t j = item * PACK_PANELS * nr; j < end; j += nr) {
-        int64_t cols = least(nr, b->n - j), width = vectors(b, cols) * b->s.loops->vl;
+        int64_t cols = tn_least(nr, b->n - j), width = vectors(b, cols) * b->s.loops->vl;
         char *dst = b->packed_b + j * b->k * e;
         if (cols < width) memset(dst, 0, (size_t)(width * b->k * e));
         g->pack_b(g->source, b->j0 + j, cols, b->p0, b->k, dst, width * e);
@@ -228,7 +216,7 @@ static void sweep_panel(const block *b, int64_t panel, int64_t j_begin, int64_t 
     }
     target t = target_of(b, i, rows);
     for (int64_t j = j_begin; j < j_end; j += b->s.nr) {
-        int64_t cols = least(b->s.nr, j_end - j), v = vectors(b, cols);
+        int64_t cols = tn_least(b->s.nr, j_end - j), v = vectors(b, cols);
         const char *packed = b->packed_b + j * b->k * e;
         tn_gemm_tile *tile = loops->tiles[(rows - 1) * loops->nv + v - 1];
         if (t.direct && cols == v * loops->vl)
@@ -244,7 +232,7 @@ static void compute_items(void *ctx, int64_t begin, int64_t end)
     const block *b = ctx;
     for (int64_t item = begin; item < end; item++) {
         int64_t j = item / b->panels * b->sweep;
-        sweep_panel(b, item % b->panels, j, least(j + b->sweep, b->n));
+        sweep_panel(b, item % b->panels, j, tn_least(j + b->sweep, b->n));
     }
 }
 
@@ -259,15 +247,15 @@ static void store_sums(void *ctx, int64_t begin, int64_t end)
 
 static void run_block(block *b, tn_thread_pool *pool)
 {
-    b->panels = ceil_div(b->m, b->s.loops->mr);
+    b->panels = tn_ceil_div(b->m, b->s.loops->mr);
     b->a_items = b->g->pack_a ? b->panels : 0;
-    b->b_items = ceil_div(b->n, PACK_PANELS * b->s.nr);
+    b->b_items = tn_ceil_div(b->n, PACK_PANELS * b->s.nr);
     double elements = (double)b->m * (double)b->k * (b->a_items > 0) + (double)b->n * (double)b->k;
     int64_t items = b->a_items + b->b_items;
     tn_parallel_for(pool, items, 0.3 * elements / (double)items, pack_items, b);
 
     b->sweep = sweep_of(&b->s);
-    items = b->panels * ceil_div(b->n, b->sweep);
+    items = b->panels * tn_ceil_div(b->n, b->sweep);
     double products = (double)b->m * (double)b->n * (double)b->k;
     tn_parallel_for(pool, items, tn_gemm_cost_ns(b->g->kind, b->s.loops, products) / (double)items,
                     compute_items, b);
@@ -292,7 +280,7 @@ static void wave_blocks(void *ctx, int64_t begin, int64_t end)
     int part = tn_work_parts_take(&w->parts, &memory);
     for (int64_t i = begin; i < end; i++) {
         block b = {.g = g, .s = w->s, .m = g->m, .n = g->n, .p0 = (w->first + i) * w->s.kb};
-        b.k = least(w->s.kb, g->k - b.p0);
+        b.k = tn_least(w->s.kb, g->k - b.p0);
         b.packed_a = memory;
         b.packed_b = memory + w->s.a_bytes;
         b.sum = w->sums + i * w->s.max_m * w->s.max_n * w->s.e;
@@ -319,14 +307,14 @@ static void run_by_blocks(const tn_gemm_blocks *g, const sizes *s, tn_thread_poo
                           char *workspace)
 {
     wave w = {.g = g, .s = *s};
-    int64_t all = ceil_div(g->k, s->kb);
+    int64_t all = tn_ceil_div(g->k, s->kb);
     tn_work_parts_init(&w.parts, workspace, (size_t)part_bytes(s), g->threads);
     w.total = workspace + part_bytes(s) * g->threads;
     w.sums = w.total + s->max_m * s->max_n * s->e;
     double cost = tn_gemm_cost_ns(g->kind, s->loops, (double)g->m * (double)g->n * (double)s->kb) +
                   0.3 * (double)(g->n * s->kb);
     for (; w.first < all; w.first += w.blocks) {
-        w.blocks = least(WAVE_BLOCKS, all - w.first);
+        w.blocks = tn_least(WAVE_BLOCKS, all - w.first);
         w.last = w.first + w.blocks == all;
         tn_parallel_for(pool, w.blocks, cost, wave_blocks, &w);
         tn_parallel_for(pool, g->m, 0.1 * (double)(g->n * w.blocks), add_wave, &w);
@@ -344,11 +332,11 @@ void tn_gemm_blocks_run(const tn_gemm_blocks *g, tn_thread_pool *pool, char *wor
     b.packed_b = workspace + b.s.a_bytes;
     b.sum = b.s.sum_bytes ? b.packed_b + b.s.b_bytes : NULL;
     for (b.j0 = 0; b.j0 < g->n; b.j0 += b.s.max_n) {
-        b.n = least(b.s.max_n, g->n - b.j0);
+        b.n = tn_least(b.s.max_n, g->n - b.j0);
         for (b.i0 = 0; b.i0 < g->m; b.i0 += b.s.max_m) {
-            b.m = least(b.s.max_m, g->m - b.i0);
+            b.m = tn_least(b.s.max_m, g->m - b.i0);
             for (b.p0 = 0; b.p0 < g->k; b.p0 += b.s.kb) {
-                b.k = least(b.s.kb, g->k - b.p0);
+                b.k = tn_least(b.s.kb, g->k - b.p0);
                 b.add = b.p0 > 0;
                 run_block(&b, pool);
             }

@@ -4,6 +4,7 @@
  * goes through small buffers. B is streamed: a group of its rows is used for all columns before the
  * next, so that memory is read along rows. */
 #include "kernels/gemm_plan.h"
+#include "kernels/int_math.h"
 
 #include <string.h>
 
@@ -19,19 +20,6 @@ enum {
     MAX_LOADED_COLS = 512,
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-static int64_t round_up(int64_t x, int64_t to)
-{
-    return (x + to - 1) / to * to;
-}
-
 typedef struct {
     int64_t rows; /* of A done together, at most */
     int64_t cols; /* of C done together */
@@ -42,12 +30,12 @@ typedef struct {
 static size_t layout(const tn_gemm_plan *p, char *workspace, buffers *out)
 {
     int64_t nr = p->loops->nv * p->loops->vl;
-    out->rows = least(p->m, PANELS * p->loops->mr);
+    out->rows = tn_least(p->m, PANELS * p->loops->mr);
     int64_t cols = SUM_BYTES / (out->rows * p->e) / nr * nr;
-    cols = most(MIN_COLS, least(cols, p->b_plain ? MAX_COLS : MAX_LOADED_COLS));
-    out->cols = least(cols, round_up(p->n, nr));
+    cols = tn_most(MIN_COLS, tn_least(cols, p->b_plain ? MAX_COLS : MAX_LOADED_COLS));
+    out->cols = tn_least(cols, tn_round_up(p->n, nr));
     out->kb = tn_gemm_k_block(p->kind, p->k);
-    size_t a = p->a_plain ? 0 : (size_t)round_up(out->rows * out->kb * p->e, 64);
+    size_t a = p->a_plain ? 0 : (size_t)tn_round_up(out->rows * out->kb * p->e, 64);
     size_t b = (size_t)(LOADED_GROUP * out->cols * p->e),
            c = (size_t)(out->rows * out->cols * p->e);
     out->a = workspace;
@@ -97,14 +85,14 @@ static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m
                   const char *a, const char *b, char *c)
 {
     bool b_direct = whole && p->b_plain, c_direct = whole && p->c_plain && p->c_col == p->e;
-    int64_t width = round_up(n, p->loops->vl), pitch = w->cols * p->e;
+    int64_t width = tn_round_up(n, p->loops->vl), pitch = w->cols * p->e;
     char *sum = c_direct ? c : w->sum;
     int64_t sum_row = c_direct ? p->c_row : pitch;
     bool stream = !b_direct || p->k * p->n * p->e > STREAM_BYTES;
-    int64_t streamed = most(GROUP, GROUP_BYTES / (width * p->e));
+    int64_t streamed = tn_most(GROUP, GROUP_BYTES / (width * p->e));
 
     for (int64_t p0 = 0; p0 < p->k; p0 += w->kb) {
-        int64_t kc = least(w->kb, p->k - p0), a_row = p->a_row, a_col = p->a_col;
+        int64_t kc = tn_least(w->kb, p->k - p0), a_row = p->a_row, a_col = p->a_col;
         int64_t group = b_direct ? (stream ? streamed : kc) : LOADED_GROUP * w->cols / width;
         const char *block_a = a + p0 * a_col;
         if (!p->a_plain) {
@@ -116,7 +104,7 @@ static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m
         char *to = aside ? w->chain : sum;
         int64_t to_row = aside ? pitch : sum_row;
         for (int64_t q = 0; q < kc; q += group) {
-            int64_t k = least(group, kc - q), b_row = p->b_row;
+            int64_t k = tn_least(group, kc - q), b_row = p->b_row;
             const char *from = b + (p0 + q) * b_row;
             if (!b_direct) {
                 load_b(p, from, k, n, width, w->b);
@@ -143,7 +131,7 @@ void tn_gemm_direct(const tn_gemm_plan *p, const char *a, const char *b, char *c
     layout(p, workspace, &w);
     int64_t panels = (p->m + p->loops->mr - 1) / p->loops->mr;
     for (int64_t j = begin; j < end; j += w.cols) {
-        int64_t n = least(w.cols, end - j), full = n / p->loops->vl * p->loops->vl;
+        int64_t n = tn_least(w.cols, end - j), full = n / p->loops->vl * p->loops->vl;
         const char *block_b = b + j * p->b_col;
         for (int64_t i = 0, left = panels; left > 0; left -= PANELS) {
             int64_t m = left <= PANELS ? p->m - i : (p->m - i) * PANELS / left;

@@ -2,6 +2,7 @@
 /* Products of very few rows with a B that is contiguous along k: each element of C is a sum over
  * two contiguous runs, so neither operand is transposed. */
 #include "kernels/gemm_plan.h"
+#include "kernels/int_math.h"
 #include "kernels/work_parts.h"
 
 #include <string.h>
@@ -15,11 +16,6 @@ enum {
     LEAST_PART = 1 << 15, /* elements along k; whole lane vectors */
     MAX_PARTS = 64,
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static bool a_is_direct(const tn_gemm_plan *p)
 {
@@ -42,9 +38,9 @@ static void sum(const tn_gemm_plan *p, int64_t rows, int64_t cols, int64_t steps
 {
     const tn_gemm_loops *loops = p->loops;
     for (int64_t i = 0; i < rows;) {
-        int r = log2_below(least(rows - i, loops->dot_rows));
+        int r = log2_below(tn_least(rows - i, loops->dot_rows));
         for (int64_t j = 0; j < cols;) {
-            int c = log2_below(least(cols - j, loops->dot_cols));
+            int c = log2_below(tn_least(cols - j, loops->dot_cols));
             loops->dots[3 * r + c](steps, a + i * a_row, a_row, b + j * b_col, b_col, lanes);
             lanes += LANE_BYTES << r << c;
             j += 1 << c;
@@ -58,9 +54,9 @@ static void arrange(const tn_gemm_plan *p, int64_t rows, int64_t cols, const cha
                     char *arranged)
 {
     for (int64_t i = 0; i < rows;) {
-        int64_t r = (int64_t)1 << log2_below(least(rows - i, p->loops->dot_rows));
+        int64_t r = (int64_t)1 << log2_below(tn_least(rows - i, p->loops->dot_rows));
         for (int64_t j = 0; j < cols;) {
-            int64_t c = (int64_t)1 << log2_below(least(cols - j, p->loops->dot_cols));
+            int64_t c = (int64_t)1 << log2_below(tn_least(cols - j, p->loops->dot_cols));
             for (int64_t x = i; x < i + r; x++, out += c * p->e)
                 memcpy(arranged + (x * MAX_COLS + j) * p->e, out, (size_t)(c * p->e));
             j += c;
@@ -81,7 +77,7 @@ static void sum_range(const tn_gemm_plan *p, int64_t cols, int64_t begin, int64_
     memset(lanes, 0, (size_t)(m * cols * LANE_BYTES));
     char *buffer_b = buffer + MAX_ROWS * CHUNK * p->e;
     for (int64_t p0 = begin; p0 < whole;) {
-        int64_t k = both_direct ? whole - begin : least(CHUNK, whole - p0);
+        int64_t k = both_direct ? whole - begin : tn_least(CHUNK, whole - p0);
         const char *chunk_a = a + p0 * p->a_col, *chunk_b = b + p0 * p->b_row;
         int64_t a_row = p->a_row, b_col = p->b_col;
         if (!a_direct) {
@@ -125,7 +121,7 @@ void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, c
 {
     _Alignas(64) char out[MAX_SUM_BYTES];
     for (int64_t j = begin; j < end; j += MAX_COLS) {
-        int64_t cols = least(MAX_COLS, end - j);
+        int64_t cols = tn_least(MAX_COLS, end - j);
         sum_range(p, cols, 0, p->k, a, b + j * p->b_col, workspace, out);
         store(p, cols, out, c + j * p->c_col);
     }
@@ -159,7 +155,7 @@ static void some_parts(void *ctx, int64_t begin, int64_t end)
     char *workspace;
     int taken = tn_work_parts_take(j->memory, &workspace);
     for (int64_t i = begin; i < end; i++)
-        sum_range(j->p, j->p->n, i * j->part, least((i + 1) * j->part, j->p->k), j->a, j->b,
+        sum_range(j->p, j->p->n, i * j->part, tn_least((i + 1) * j->part, j->p->k), j->a, j->b,
                   workspace, j->sums[i]);
     tn_work_parts_free(j->memory, taken);
 }

@@ -4,21 +4,13 @@
 #include <string.h>
 
 #include "kernels/gemm_plan.h"
+#include "kernels/int_math.h"
 
 enum {
     SWEEP_BYTES = 1024, /* of a row of B that goes through all rows of A before the next */
     WORTH_COPYING = 64, /* columns of B from which on rows of A may be copied first */
     MAX_TILE_BYTES = 14 * 4 * 64,
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t round_up(int64_t x, int64_t to)
-{
-    return (x + to - 1) / to * to;
-}
 
 bool tn_gemm_rows_fit(const tn_gemm *g)
 {
@@ -49,7 +41,7 @@ static int64_t panel_columns(const tn_gemm_plan *p)
 
 static int64_t product_bytes(const tn_gemm_plan *p)
 {
-    return round_up(round_up(p->n, p->loops->vl) * p->k * p->e, 64);
+    return tn_round_up(tn_round_up(p->n, p->loops->vl) * p->k * p->e, 64);
 }
 
 static int64_t batch_count(const tn_gemm *g)
@@ -83,15 +75,15 @@ void tn_gemm_rows_pack(const tn_gemm *g, const void *b, void *packed, int64_t be
 {
     tn_gemm_plan p = tn_gemm_plan_make(g);
     int64_t nr = panel_columns(&p), panels = (p.n + nr - 1) / nr;
-    int64_t kb = tn_gemm_k_block(p.kind, p.k), columns = round_up(p.n, p.loops->vl);
+    int64_t kb = tn_gemm_k_block(p.kind, p.k), columns = tn_round_up(p.n, p.loops->vl);
     for (int64_t item = begin; item < end; item++) {
-        int64_t product = item / panels, j = item % panels * nr, cols = least(nr, p.n - j);
-        int64_t width = round_up(cols, p.loops->vl);
+        int64_t product = item / panels, j = item % panels * nr, cols = tn_least(nr, p.n - j);
+        int64_t width = tn_round_up(cols, p.loops->vl);
         const char *of = (const char *)b + batch_offset(g, g->b_batch, product) * p.b_size;
         tn_gemm_matrices matrices = {&p, NULL, of};
         tn_gemm_blocks blocks = tn_gemm_matrix_blocks(&matrices, NULL);
         for (int64_t q = 0; q < p.k; q += kb) {
-            int64_t k = least(kb, p.k - q);
+            int64_t k = tn_least(kb, p.k - q);
             char *to = (char *)packed + product * product_bytes(&p) + (q * columns + j * k) * p.e;
             if (cols < width) memset(to, 0, (size_t)(width * k * p.e));
             blocks.pack_b(&matrices, j, cols, q, k, to, width * p.e);
@@ -121,7 +113,7 @@ static bool is_by_columns(const tn_gemm_plan *p)
 
 static int64_t pitch(const tn_gemm_plan *p)
 {
-    int64_t n = round_up(tn_gemm_k_block(p->kind, p->k), 16);
+    int64_t n = tn_round_up(tn_gemm_k_block(p->kind, p->k), 16);
     return n * p->e % 1024 ? n : n + 16;
 }
 
@@ -129,7 +121,7 @@ static size_t copy_bytes(const tn_gemm_plan *p, int64_t rows)
 {
     if (is_read_in_place(p)) return 0;
     int64_t n = is_by_columns(p) ? tn_gemm_k_block(p->kind, p->k) * rows : rows * pitch(p);
-    return (size_t)round_up(n * p->e, 64);
+    return (size_t)tn_round_up(n * p->e, 64);
 }
 
 size_t tn_gemm_rows_workspace(const tn_gemm *g, int64_t rows)
@@ -172,21 +164,21 @@ void tn_gemm_rows_run(const tn_gemm *g, int64_t product, const void *a, const vo
                       int64_t first, int64_t rows, void *c, void *workspace)
 {
     tn_gemm_plan p = tn_gemm_plan_make(g);
-    int64_t nr = panel_columns(&p), sweep = round_up(SWEEP_BYTES / p.e, nr);
-    int64_t kb = tn_gemm_k_block(p.kind, p.k), columns = round_up(p.n, p.loops->vl);
+    int64_t nr = panel_columns(&p), sweep = tn_round_up(SWEEP_BYTES / p.e, nr);
+    int64_t kb = tn_gemm_k_block(p.kind, p.k), columns = tn_round_up(p.n, p.loops->vl);
     int64_t panels = (rows + p.loops->mr - 1) / p.loops->mr;
     const char *b = (const char *)packed + product * product_bytes(&p);
     const char *from = (const char *)a + batch_offset(g, g->a_batch, product) * p.a_size;
     from += first * p.a_row;
     for (int64_t q = 0; q < p.k; q += kb) {
-        int64_t k = least(kb, p.k - q);
+        int64_t k = tn_least(kb, p.k - q);
         operand block = place_rows(&p, from + q * p.a_col, rows, k, workspace);
         for (int64_t s = 0; s < p.n; s += sweep)
             for (int64_t i = 0, left = panels; left > 0; left--) {
                 int64_t n = (rows - i + left - 1) / left;
-                for (int64_t j = s; j < least(s + sweep, p.n); j += nr)
-                    panel(&p, &block, i, n, k, b + (q * columns + j * k) * p.e, least(nr, p.n - j),
-                          (char *)c + i * p.c_row + j * p.e, q > 0);
+                for (int64_t j = s; j < tn_least(s + sweep, p.n); j += nr)
+                    panel(&p, &block, i, n, k, b + (q * columns + j * k) * p.e,
+                          tn_least(nr, p.n - j), (char *)c + i * p.c_row + j * p.e, q > 0);
                 i += n;
             }
     }
