@@ -25,7 +25,7 @@ typedef struct tn_cluster_context {
     uint8_t *flags;                    /* [n_values]: private */
     uint32_t *slots, *last_use, *held; /* [n_values]: private */
     uint32_t n_groups, n_values;
-    /* [n_values] of native.c */
+    /* [n_values] of native_maker.h */
     void *natives, *native_elements;
     uint32_t *native_uses, *native_touched;
     uint32_t *last_read, *made_by; /* [n_values] of rows.c */
