@@ -18,9 +18,10 @@ enum {
     CACHE_LINE = 64,
     MAX_THREADS = 4096,
     PIECES_PER_THREAD = 4, /* so that a thread that is late or preempted costs little */
+    MOST_PIECES_PER_THREAD = 32, /* of loops so long that pieces still take LONG_PIECE_NS */
     SPIN_NS = 30000,
 };
-static const double SEQUENTIAL_NS = 15000, PIECE_NS = 5000;
+static const double SEQUENTIAL_NS = 15000, PIECE_NS = 5000, LONG_PIECE_NS = 40000;
 
 /* The running loop is published in one word, (loop number << 32) | pieces not yet taken. A thread
  * takes a piece by decrementing the word with compare-and-swap. Since the loop number is part of
@@ -170,7 +171,10 @@ static uint32_t choose_pieces(const tn_thread_pool *pool, int64_t n_items, doubl
 {
     double total = (double)n_items * cost_ns;
     if (!(total >= SEQUENTIAL_NS)) return 1;
-    double pieces = total / PIECE_NS, most = (double)(pool->n_workers + 1) * PIECES_PER_THREAD;
+    double pieces = total / PIECE_NS, threads = (double)(pool->n_workers + 1);
+    double most = total / LONG_PIECE_NS;
+    if (most > threads * MOST_PIECES_PER_THREAD) most = threads * MOST_PIECES_PER_THREAD;
+    if (most < threads * PIECES_PER_THREAD) most = threads * PIECES_PER_THREAD;
     if (pieces > most) pieces = most;
     if (limit && pieces > limit) pieces = limit; /* a thread has one piece at a time */
     return pieces > (double)n_items ? (uint32_t)n_items : (uint32_t)pieces;
