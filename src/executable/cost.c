@@ -42,6 +42,14 @@ static double kept_bytes(const tn_plan *p, const tn_op *op)
            (double)tn_type_bytes(op->results[0].type);
 }
 
+/* Nothing moves within one place. */
+static double moved_bytes(const tn_plan *p, const tn_move *m)
+{
+    uint32_t from = tn_plan_root(p, m->from);
+    if (from != TN_NO_ROOT && tn_plan_class(p, from) == tn_plan_class(p, m->to)) return 0;
+    return 2 * (double)p->roots[m->to].bytes;
+}
+
 enum { TRIAL_NS = 10000 };
 
 void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
@@ -80,7 +88,7 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
             if (trips > 0) ns += n * (double)trips * item->native->iteration_ns;
         } else if (item->kind == TN_ITEM_MOVES) {
             for (uint32_t j = 0; j < item->n; j++)
-                bytes += 2 * (double)p->roots[p->moves[item->first + j].to].bytes;
+                bytes += moved_bytes(p, &p->moves[item->first + j]);
         }
         info->flops += flops;
         info->bytes_accessed += bytes;
