@@ -8,6 +8,7 @@
 #define BYTES_PER_NS      8.0
 #define FLOPS_PER_NS      2.0
 #define REDUCTIONS_PER_NS 10.0
+#define PRODUCTS_PER_NS   20.0 /* flops of contractions that have kernels */
 #define UNKNOWN_TRIPS     (-1)
 
 static double bytes_of_tile(const tn_tile_program *t)
@@ -50,21 +51,35 @@ static double moved_bytes(const tn_plan *p, const tn_move *m)
     return 2 * (double)p->roots[m->to].bytes;
 }
 
+static double flops_per_ns(const tn_op *op)
+{
+    if (op->kind == TN_OP_reduce) return REDUCTIONS_PER_NS;
+    if (op->kind != TN_OP_dot_general && op->kind != TN_OP_convolution) return FLOPS_PER_NS;
+    switch (op->results[0].type->element) {
+    case TN_BF16:
+    case TN_F16:
+    case TN_F32: return PRODUCTS_PER_NS;
+    case TN_F64:
+    case TN_C64: return PRODUCTS_PER_NS / 2;
+    default: return FLOPS_PER_NS;
+    }
+}
+
 enum { TRIAL_NS = 10000 };
 
 void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
 {
     double ns = 0;
-    bool known = true, others = true; /* whether all is known, and all but loops of machine code */
+    bool known = true, pure = true; /* ns counts a turn of each loop of unknown length */
     for (uint32_t i = 0; i < p->n_items; i++) {
         const tn_item *item = &p->items[i];
         double n = times(p, item), flops = 0, bytes = 0;
         bool is_timed = false; /* its memory and arithmetic are in its own estimate */
         known = known && n >= 0;
-        others = others && n >= 0;
+        if (n < 0) n = 1;
         if (item->kind == TN_ITEM_OP) {
-            others = others && item->op->kind != TN_OP_custom_call &&
-                     !tn_op_has_trait(item->op, TN_TRAIT_SIDE_EFFECT | TN_TRAIT_COLLECTIVE);
+            pure = pure && item->op->kind != TN_OP_custom_call &&
+                   !tn_op_has_trait(item->op, TN_TRAIT_SIDE_EFFECT | TN_TRAIT_COLLECTIVE);
             flops = tn_op_flops(item->op);
             bytes = tn_op_bytes(item->op);
             ns += n * (EVALUATOR_NS + BODY_NS * item->op->n_regions);
@@ -85,7 +100,7 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
         } else if (item->kind == TN_ITEM_NATIVE) {
             int64_t trips = tn_trip_count(item->op);
             known = known && trips >= 0;
-            if (trips > 0) ns += n * (double)trips * item->native->iteration_ns;
+            ns += n * (double)(trips < 0 ? 1 : trips) * item->native->iteration_ns;
         } else if (item->kind == TN_ITEM_MOVES) {
             for (uint32_t j = 0; j < item->n; j++)
                 bytes += moved_bytes(p, &p->moves[item->first + j]);
@@ -94,12 +109,11 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
         info->bytes_accessed += bytes;
         ns += n * STEP_NS;
         if (is_timed) continue;
-        double rate = item->kind == TN_ITEM_OP && item->op->kind == TN_OP_reduce ? REDUCTIONS_PER_NS
-                                                                                 : FLOPS_PER_NS;
         if (item->kind == TN_ITEM_OP) bytes -= kept_bytes(p, item->op);
+        double rate = item->kind == TN_ITEM_OP ? flops_per_ns(item->op) : FLOPS_PER_NS;
         ns += n * (bytes / BYTES_PER_NS + flops / rate);
     }
-    if (info->calls_out) known = others = false;
-    info->may_be_short = !known && others && ns < TRIAL_NS;
+    if (info->calls_out) known = pure = false;
+    info->may_be_short = !known && pure && ns < TRIAL_NS;
     info->cost_ns = known && ns < 1e18 ? (uint64_t)ns : UINT64_MAX;
 }

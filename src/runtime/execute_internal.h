@@ -46,6 +46,7 @@ struct tn_loaded_executable {
     bool portable;
     bool donates; /* some parameter is donated */
     atomic_bool deleted;
+    atomic_uint_fast64_t taken_ns; /* what a run takes, as far as is known; 0: nothing is */
     size_t n_devices;
     tn_device **devices;
     tn_logical_id *ids;

@@ -161,6 +161,38 @@ static bool is_cancelled(const void *launch)
            atomic_load_explicit(&r->is_poisoned, memory_order_relaxed);
 }
 
+/* ---- How long runs take ----
+ *
+ * The estimate of the compiler is right to a factor of a few. Where that matters and the device
+ * does the work while it is appended, runs are timed: what a run is expected to take is what the
+ * last ones took, the short ones counting more, since others were interrupted. */
+
+enum { CERTAIN_NS = 2000 };
+
+static bool is_learned(const tn_launch_record *r)
+{
+    return r->device->synchronous && r->loaded->program.info->cost_ns >= CERTAIN_NS;
+}
+
+static void learn(tn_loaded_executable *l, uint64_t ns)
+{
+    uint64_t before = atomic_load_explicit(&l->taken_ns, memory_order_relaxed);
+    uint64_t after = !before || ns < before ? ns : before + (ns - before) / 8;
+    atomic_store_explicit(&l->taken_ns, after, memory_order_relaxed);
+}
+
+static uint64_t expected_ns(const tn_launch_record *r)
+{
+    uint64_t estimate = r->loaded->program.info->cost_ns;
+    uint64_t taken = atomic_load_explicit(&r->loaded->taken_ns, memory_order_relaxed);
+    return taken && estimate != UINT64_MAX ? taken : estimate;
+}
+
+static bool is_short(const tn_launch_record *r, uint64_t ns)
+{
+    return ns < TN_INLINE_NS || (ns < TN_AWAITED_INLINE_NS && tn_execute_is_awaited());
+}
+
 static tn_status *append(tn_launch_record *r)
 {
     const tn_driver *driver = &r->device->client->driver;
@@ -188,7 +220,9 @@ static tn_status *append(tn_launch_record *r)
         .partition_id = r->partition,
         .context = &r->context,
     };
+    uint64_t start = is_learned(r) ? now() : 0;
     TN_TRY(driver->launch(handle, r->code, &launch));
+    if (start) learn(r->loaded, now() - start);
     for (uint32_t i = 0; i < r->n_results; i++) {
         const tn_launch_result *result = &r->results[i];
         size_t bytes = r->loaded->results[i].bytes;
@@ -326,9 +360,7 @@ static bool is_cheap(const tn_launch_record *r)
 {
     if (!r->alone) return false;
     if (!r->device->synchronous) return true; /* appending is */
-    uint64_t ns = r->loaded->program.info->cost_ns;
-    return !r->loaded->client->asynchronous || ns < TN_INLINE_NS ||
-           (ns < TN_AWAITED_INLINE_NS && tn_execute_is_awaited());
+    return !r->loaded->client->asynchronous || is_short(r, expected_ns(r));
 }
 
 /* A run of unknown length may be a short one: the caller tries for a while, which changes nothing
@@ -339,11 +371,13 @@ static bool is_tried(tn_launch_record *r)
     if (!r->beside || !r->alone || !r->device->synchronous || r->meeting ||
         !r->loaded->program.info->may_be_short)
         return false;
+    uint64_t taken = atomic_load_explicit(&r->loaded->taken_ns, memory_order_relaxed);
+    if (taken && !is_short(r, taken)) return false;
     for (uint32_t i = 0; i < r->n_args; i++)
         if (r->args[i].taken || r->args[i].becomes >= 0) return false;
     tn_status *s = late_error(r);
     if (!s) {
-        r->trial_until = now() + TN_INLINE_NS;
+        r->trial_until = now() + (tn_execute_is_awaited() ? TN_AWAITED_INLINE_NS : TN_INLINE_NS);
         s = append(r);
         r->trial_until = 0;
         if (s && atomic_load_explicit(&r->gave_up, memory_order_relaxed)) {
