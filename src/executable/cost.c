@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "executable/program.h"
+#include "ops/dot.h"
 
 /* Rough rates of one core, enough to tell microseconds from milliseconds. */
 #define STEP_NS           20.0
@@ -51,17 +52,19 @@ static double moved_bytes(const tn_plan *p, const tn_move *m)
     return 2 * (double)p->roots[m->to].bytes;
 }
 
-static double flops_per_ns(const tn_op *op)
+static double arithmetic_ns(const tn_plan *p, const tn_op *op, double flops)
 {
-    if (op->kind == TN_OP_reduce) return REDUCTIONS_PER_NS;
-    if (op->kind != TN_OP_dot_general && op->kind != TN_OP_convolution) return FLOPS_PER_NS;
+    tn_gemm g;
+    if (op->kind == TN_OP_reduce) return flops / REDUCTIONS_PER_NS;
+    if (op->kind == TN_OP_dot_general && tn_dot_gemm(op, p->arena, &g)) return tn_gemm_ns(&g);
+    if (op->kind != TN_OP_dot_general && op->kind != TN_OP_convolution) return flops / FLOPS_PER_NS;
     switch (op->results[0].type->element) {
     case TN_BF16:
     case TN_F16:
-    case TN_F32: return PRODUCTS_PER_NS;
+    case TN_F32: return flops / PRODUCTS_PER_NS;
     case TN_F64:
-    case TN_C64: return PRODUCTS_PER_NS / 2;
-    default: return FLOPS_PER_NS;
+    case TN_C64: return 2 * flops / PRODUCTS_PER_NS;
+    default: return flops / FLOPS_PER_NS;
     }
 }
 
@@ -110,8 +113,9 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
         ns += n * STEP_NS;
         if (is_timed) continue;
         if (item->kind == TN_ITEM_OP) bytes -= kept_bytes(p, item->op);
-        double rate = item->kind == TN_ITEM_OP ? flops_per_ns(item->op) : FLOPS_PER_NS;
-        ns += n * (bytes / BYTES_PER_NS + flops / rate);
+        ns += n * bytes / BYTES_PER_NS;
+        ns += n *
+              (item->kind == TN_ITEM_OP ? arithmetic_ns(p, item->op, flops) : flops / FLOPS_PER_NS);
     }
     if (info->calls_out) known = pure = false;
     info->may_be_short = !known && pure && ns < TRIAL_NS;

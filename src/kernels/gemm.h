@@ -59,4 +59,7 @@ size_t tn_gemm_workspace(const tn_gemm *g, const tn_thread_pool *pool);
 void tn_gemm_run(const tn_gemm *g, const void *a, const void *b, void *c, tn_thread_pool *pool,
                  void *workspace);
 
+/* About how long one thread takes to multiply, in ns; memory aside. The types must be supported. */
+double tn_gemm_ns(const tn_gemm *g);
+
 #endif
