@@ -273,6 +273,34 @@ static void load_periodic(const source *s, int64_t period, int64_t begin, int64_
     }
 }
 
+/* A place in a map: the index in each dimension, and where its element is in memory. */
+typedef struct {
+    int64_t index[TN_MAP_DIMS], at;
+} place;
+
+static inline place place_of(const tn_access_map *m, int64_t element)
+{
+    place p = {.at = 0};
+    for (uint32_t d = m->n_dims; d-- > 0; element /= m->size[d]) {
+        p.index[d] = element % m->size[d];
+        p.at += p.index[d] * m->step[d];
+    }
+    return p;
+}
+
+/* On by `run` elements, to the end of the row at most. */
+static inline void advance(place *p, const tn_access_map *m, int64_t run)
+{
+    uint32_t inner = m->n_dims - 1;
+    p->at += run * m->step[inner];
+    p->index[inner] += run;
+    for (uint32_t d = inner; d > 0 && p->index[d] == m->size[d]; d--) {
+        p->at += m->step[d - 1] - m->size[d] * m->step[d];
+        p->index[d] = 0;
+        p->index[d - 1]++;
+    }
+}
+
 enum { SHORT_ROW = 32 }; /* elements: calls for each would take longer than the elements do */
 
 #define SHORT_ROWS(T)                                                                              \
@@ -280,21 +308,12 @@ enum { SHORT_ROW = 32 }; /* elements: calls for each would take longer than the 
                                     int64_t n, T *to)                                              \
     {                                                                                              \
         uint32_t inner = m->n_dims - 1;                                                            \
-        int64_t index[TN_MAP_DIMS], rest = begin, at = 0, step = m->step[inner];                   \
-        for (uint32_t d = inner + 1; d-- > 0; rest /= m->size[d]) {                                \
-            index[d] = rest % m->size[d];                                                          \
-            at += index[d] * m->step[d];                                                           \
-        }                                                                                          \
+        place p = place_of(m, begin);                                                              \
         while (n > 0) {                                                                            \
-            int64_t left = m->size[inner] - index[inner], run = left < n ? left : n;               \
-            for (int64_t i = 0; i < run; i++, at += step) *to++ = from[at];                        \
+            int64_t left = m->size[inner] - p.index[inner], run = left < n ? left : n;             \
+            for (int64_t i = 0; i < run; i++) *to++ = from[p.at + i * m->step[inner]];             \
             n -= run;                                                                              \
-            index[inner] += run;                                                                   \
-            for (uint32_t d = inner; d > 0 && index[d] == m->size[d]; d--) {                       \
-                at += m->step[d - 1] - m->size[d] * m->step[d];                                    \
-                index[d] = 0;                                                                      \
-                index[d - 1]++;                                                                    \
-            }                                                                                      \
+            advance(&p, m, run);                                                                   \
         }                                                                                          \
     }
 SHORT_ROWS(uint32_t)
@@ -316,31 +335,19 @@ static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t
         load_periodic(s, m->size[1], begin, n, to);
         return;
     }
-    int64_t index[TN_MAP_DIMS], rest = begin, at = 0;
-    for (uint32_t d = inner + 1; d-- > 0;) {
-        index[d] = rest % m->size[d];
-        rest /= m->size[d];
-        at += index[d] * m->step[d];
-    }
+    place p = place_of(m, begin);
     while (n > 0) {
-        int64_t run = m->size[inner] - index[inner], jump = 0;
+        int64_t run = m->size[inner] - p.index[inner], jump = 0;
         for (uint32_t k = 0; k < m->n_cuts; k++) {
-            int64_t left = m->cut[k] - index[m->cut_dim];
+            int64_t left = m->cut[k] - p.index[m->cut_dim];
             if (left <= 0) jump = m->jump[k];
             else if (m->cut_dim == inner && left < run) run = left;
         }
         if (run > n) run = n;
-        load_run(s, to, at + jump, run, m->step[inner]);
+        load_run(s, to, p.at + jump, run, m->step[inner]);
         to += run * s->bytes;
         n -= run;
-        /* On to the next row. */
-        at += run * m->step[inner];
-        index[inner] += run;
-        for (uint32_t d = inner; d > 0 && index[d] == m->size[d]; d--) {
-            at += m->step[d - 1] - m->size[d] * m->step[d];
-            index[d] = 0;
-            index[d - 1]++;
-        }
+        advance(&p, m, run);
     }
 }
 

@@ -312,16 +312,16 @@ bool tn_maker_make_scatter(tn_maker *m, const tn_op *op)
     uint32_t n, n_batch;
     const int64_t *dims = tn_op_ints(op, TN_ATTR_scatter_dims_to_operand_dims, &n);
     tn_op_ints(op, TN_ATTR_input_batching_dims, &n_batch);
-    const tn_known *a = tn_maker_array(m, x), *new = tn_maker_scalars(m, u),
+    const tn_known *a = tn_maker_array(m, x), *added = tn_maker_scalars(m, u),
                    *index = tn_maker_scalars(m, op->operands[1]);
-    if (!a || !new || !index || m->failed) return false;
+    if (!a || !added || !index || m->failed) return false;
     tn_known to = *a;
     bool wide = tn_element_type_bytes(index_type) == 8;
-    bool fits = to.port < m->loop->n_operands && !to.has_offset && new->n == 1 && index->n == n &&
-                !n_batch && !new->is_wide &&
-                !index->is_wide &&e == u->type->element &&tn_element_type_bytes(index_type) >= 4 &&
-                (!wide || m->piece.avx512) && body->n_args == 2 && body->last->n_operands == 1 &&
-                tn_maker_is_straight(body) && n <= x->type->rank;
+    bool fits = to.port < m->loop->n_operands && !to.has_offset && added->n == 1 && index->n == n &&
+                !n_batch && !added->is_wide && !index->is_wide && u->type->element == e &&
+                tn_element_type_bytes(index_type) >= 4 && (!wide || m->piece.avx512) &&
+                body->n_args == 2 && body->last->n_operands == 1 && tn_maker_is_straight(body) &&
+                n <= x->type->rank;
     if (!fits) return tn_maker_fail(m);
     unsigned bytes = wide ? 8 : 4;
     bool sint = tn_element_type_class(index_type) == TN_CLASS_SINT;
@@ -343,7 +343,7 @@ bool tn_maker_make_scatter(tn_maker *m, const tn_op *op)
     if (!n) return tn_maker_fail(m);
     unsigned width = tn_element_type_bytes(e) == 8 ? 8 : 4;
     tn_jv old = tn_jit_emit(&m->piece, TN_JIT_LOAD_AT, width, e, to.port, 1, at, 0, 0);
-    tn_jv update = tn_maker_get(m, new->first);
+    tn_jv update = tn_maker_get(m, added->first);
     const tn_jv args[] = {old, update};
     for (uint32_t i = 0; i < 2; i++) {
         if (body->args[i].type->element != e || tn_maker_elements_of(&body->args[i]) != 1)

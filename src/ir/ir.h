@@ -172,6 +172,7 @@ struct tn_region {
 struct tn_function {
     tn_module *module;
     const char *name;
+    uint32_t mark; /* free for a pass to use */
     bool is_public;
     const tn_type *type; /* TN_TYPE_FUNCTION */
     /* One DICT or NULL for each argument and result. */

@@ -151,7 +151,7 @@ static const tn_custom_call_target targets[] = {
     {"Sharding", infer_mark, tn_eval_identity},
     {"annotate_device_placement", infer_mark, tn_eval_identity},
     {"chlo.*", tn_infer_special, tn_eval_special},
-    {"control_dep", infer_nothing, eval_nothing},
+    {"control_dep", infer_nothing, eval_nothing, .may_go = true},
     {"cpu_csr_sparse_dense_ffi", tn_infer_csr_product, tn_eval_csr_product},
     {"dce_sink", infer_nothing, eval_nothing},
     {"lapack_*", tn_infer_lapack, tn_eval_lapack},

@@ -10,6 +10,7 @@ typedef struct {
     const char *name; /* one that ends in '*' stands for every name that begins so */
     tn_infer_fn infer;
     tn_eval_fn eval;
+    bool may_go; /* where nobody wants its results, even if the call says has_side_effect */
 } tn_custom_call_target;
 
 /* The built-in target of that name, or NULL. */
@@ -57,6 +58,7 @@ typedef struct {
     void (*finish)(void *run);
     /* As tn_eval_fn; ctx->call is the call, ctx->call_run what prepare left. */
     tn_eval_fn eval;
+    bool may_go; /* where nobody wants its results, even if the call says has_side_effect */
 } tn_custom_call_provider;
 /* The provider for an op, or NULL: a target that Tenon knows itself, or there is no provider. */
 const tn_custom_call_provider *tn_custom_call_provider_of(const tn_op *op);

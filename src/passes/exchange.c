@@ -33,7 +33,7 @@ static void swap_ints(tn_module *m, tn_op *op, tn_attr_name x, tn_attr_name y)
     tn_rewrite_ints(m, op, y, copy, n);
 }
 
-/* The evaluator takes contracted dimensions in the order of their places in lhs. */
+/* The evaluator takes contracted dimensions in the order of their places in one operand. */
 static bool has_one_order(const tn_op *dot)
 {
     uint32_t n;

@@ -41,7 +41,6 @@ typedef struct {
     tn_module *m;
     node *nodes;
     uint32_t n_nodes;
-    uint32_t *by_name, mask; /* node + 1 by the hash of its name */
     uint32_t *order, n_order;
     uint32_t *stack;
     uint64_t n_ops;
@@ -49,36 +48,16 @@ typedef struct {
     tn_call_sites *sites; /* NULL: nobody asks for places */
 } inliner;
 
-static uint32_t name_hash(const char *name)
-{
-    uint64_t h = 0;
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x9E3779B97F4A7C15u;
-    return (uint32_t)(h >> 32);
-}
-
-static uint32_t *slot_of(const inliner *in, const char *name)
-{
-    uint32_t i = name_hash(name) & in->mask;
-    while (in->by_name[i] && strcmp(in->nodes[in->by_name[i] - 1].f->name, name))
-        i = (i + 1) & in->mask;
-    return &in->by_name[i];
-}
-
 static void make_nodes(inliner *in)
 {
     for (tn_function *f = in->m->functions; f; f = f->next) in->n_nodes++;
-    uint32_t size = 16;
-    while (size < 2 * in->n_nodes) size *= 2;
-    in->mask = size - 1;
-    in->by_name = TN_NEW_ARRAY(in->m->arena, uint32_t, size);
     in->nodes = TN_NEW_ARRAY(in->m->arena, node, in->n_nodes);
     in->order = TN_NEW_ARRAY(in->m->arena, uint32_t, in->n_nodes);
     in->stack = TN_NEW_ARRAY(in->m->arena, uint32_t, in->n_nodes);
     uint32_t i = 0;
     for (tn_function *f = in->m->functions; f; f = f->next, i++) {
         in->nodes[i].f = f;
-        uint32_t *slot = slot_of(in, f->name);
-        if (!*slot) *slot = i + 1;
+        f->mark = i;
     }
 }
 
@@ -101,8 +80,8 @@ static void keep_called(inliner *in, const tn_op *op)
     for (uint32_t i = 0; i < list->list.n; i++) {
         const tn_attr *a = list->list.items[i];
         if (!a || a->kind != TN_ATTR_KIND_STRING) continue;
-        uint32_t slot = *slot_of(in, a->string.data);
-        if (slot) in->nodes[slot - 1].is_root = true;
+        const tn_function *f = tn_module_find(in->m, a->string.data);
+        if (f) in->nodes[f->mark].is_root = true;
     }
 }
 
@@ -122,9 +101,9 @@ static tn_status *find_calls(inliner *in, node *n, tn_region *r, uint32_t depth)
         if (op->kind != TN_OP_call && op->kind != TN_OP_composite) continue;
         const char *name =
             tn_op_string(op, op->kind == TN_OP_call ? TN_ATTR_callee : TN_ATTR_decomposition);
-        uint32_t slot = *slot_of(in, name);
-        if (!slot) return TN_OP_ERROR(INVALID_ARGUMENT, op, "there is no function @%s", name);
-        add_call(in, n, (call){op, slot - 1, depth});
+        const tn_function *callee = tn_module_find(in->m, name);
+        if (!callee) return TN_OP_ERROR(INVALID_ARGUMENT, op, "there is no function @%s", name);
+        add_call(in, n, (call){op, callee->mark, depth});
     }
     return NULL;
 }

@@ -6,17 +6,17 @@
 #ifndef TN_PASSES_PASSES_H
 #define TN_PASSES_PASSES_H
 
-#include <string.h>
-
-#include "ir/ir.h"
+#include "ops/custom_call.h"
 
 /* Must stay where it is even if nobody wants its results. Doesn't look into regions. */
 static inline bool tn_op_has_effect(const tn_op *op)
 {
     if (tn_op_has_trait(op, TN_TRAIT_SIDE_EFFECT | TN_TRAIT_COLLECTIVE)) return true;
-    return op->kind == TN_OP_custom_call &&
-           (!op->n_results || tn_op_bool(op, TN_ATTR_has_side_effect, false)) &&
-           strcmp(tn_op_string(op, TN_ATTR_call_target_name), "control_dep");
+    if (op->kind != TN_OP_custom_call) return false;
+    if (op->n_results && !tn_op_bool(op, TN_ATTR_has_side_effect, false)) return false;
+    const tn_custom_call_target *target =
+        tn_custom_call_find(tn_op_string(op, TN_ATTR_call_target_name));
+    return !target || !target->may_go;
 }
 
 #define TN_PASS(name, needed, doc)                                                                 \

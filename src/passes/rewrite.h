@@ -25,7 +25,7 @@ const tn_literal *tn_constant_of(const tn_value *v);
 bool tn_constant_integer(const tn_value *v, int64_t *out);
 /* A new constant before `where`; data and type are taken as they are. */
 tn_value *tn_rewrite_constant(tn_module *m, tn_op *where, tn_literal literal);
-/* A splat of an integer or boolean type. */
+/* A splat: `value` is the number of an integer or boolean type, the bits of another. */
 tn_value *tn_rewrite_splat(tn_module *m, tn_op *where, const tn_type *type, int64_t value);
 
 /* Computes `op` if all its operands are constants and the op and its results are small; then it is

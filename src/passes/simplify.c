@@ -367,11 +367,9 @@ static bool simplify_division(tn_module *m, tn_op *op, bool *changed)
     if (exponent - 1 > most || exponent - 1 < -most) return false;
     double inverse = 1 / x;
     float narrow = (float)inverse;
-    size_t size = tn_element_type_bytes(e);
-    void *data = tn_alloc(m->arena, 64);
-    memcpy(data, e == TN_F32 ? (void *)&narrow : (void *)&inverse, size);
-    tn_literal l = {.type = by_what->type, .data = data, .size = size, .splat = true};
-    op->operands[1] = tn_rewrite_constant(m, op, l);
+    int64_t bits = 0;
+    memcpy(&bits, e == TN_F32 ? (void *)&narrow : (void *)&inverse, tn_element_type_bytes(e));
+    op->operands[1] = tn_rewrite_splat(m, op, by_what->type, bits);
     op->kind = TN_OP_multiply;
     *changed = true;
     return true;
@@ -444,12 +442,8 @@ static bool simplify_sum(tn_module *m, tn_op *op, bool *changed)
         op->regions[0].args[0].type->element != TN_F32 || !constant_float(init, &first) ||
         first != 0 || signbit(first))
         return false;
-    void *data = tn_alloc(m->arena, 64); /* zeros */
-    const tn_type *t = tn_type_tensor(m->arena, e, 0, NULL);
-    tn_literal zero = {.type = t, .data = data, .size = 2, .splat = true};
-    memset(data, 0, 2);
     op->operands[0] = x;
-    op->operands[1] = tn_rewrite_constant(m, op, zero);
+    op->operands[1] = tn_rewrite_splat(m, op, tn_type_tensor(m->arena, e, 0, NULL), 0);
     *changed = true;
     return true;
 }

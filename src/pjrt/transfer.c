@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c - calls that bring the content of a buffer in, out or elsewhere. */
 #include "pjrt/object.h"
-#include "runtime/execute.h"
 #include "pjrt/shape.h"
+#include "runtime/execute.h"
 
 PJRT_Error *tn_pjrt_Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args *args)
 {
