@@ -18,27 +18,39 @@ enum {
     CACHE_LINE = 64,
     MAX_THREADS = 4096,
     PIECES_PER_THREAD = 4, /* so that a thread that is late or preempted costs little */
-    MOST_PIECES_PER_THREAD = 32, /* of loops so long that pieces still take LONG_PIECE_NS */
     SPIN_NS = 30000,
+    LEAST_SPIN_NS = 1000,
 };
-static const double SEQUENTIAL_NS = 15000, PIECE_NS = 5000, LONG_PIECE_NS = 40000;
+/* Waking a thread takes 2 to 4 us of the caller's time; one that spins costs next to nothing. */
+static const double SEQUENTIAL_NS = 15000, SEQUENTIAL_SPINNING_NS = 10000, PIECE_NS = 5000;
 
-/* The running loop is published in one word, (loop number << 32) | pieces not yet taken. A thread
- * takes a piece by decrementing the word with compare-and-swap. Since the loop number is part of
- * it, a worker that comes late, to a loop that is over, can't take a piece; so the caller waits for
- * pieces that were taken, never for workers that slept or were preempted before they took one.
- * Fields of a loop are rewritten only when all its pieces are done: a successful swap proves that
- * what was read before it belonged to that loop. */
+/* The running loop is published in a word for each thread, (loop number << 32) | first << 16 | end,
+ * of those of its pieces that are not taken yet. A thread takes its own from the front, by
+ * compare-and-swap, so that a loop over the same memory finds it in the same core's cache, and what
+ * others have left from the back. Since the loop number is part of the word, a worker that comes
+ * late, to a loop that is over, can't take a piece; so the caller waits for pieces that were taken,
+ * never for workers that slept or were preempted before they took one. Fields of a loop are
+ * rewritten only when all its pieces are done: a successful swap proves that what was read before
+ * it belonged to that loop. */
+typedef struct {
+    _Alignas(CACHE_LINE) atomic_uint_fast64_t open;
+} share;
+
+typedef struct {
+    tn_thread_pool *pool;
+    pthread_t thread;
+    int index; /* of its share */
+} worker;
+
 struct tn_thread_pool {
-    _Alignas(CACHE_LINE) atomic_uint_fast64_t open; /* the word */
-    _Alignas(CACHE_LINE) atomic_uint done; /* pieces of the running loop that are finished */
-    _Alignas(CACHE_LINE) atomic_bool busy; /* some caller owns the workers */
+    _Alignas(CACHE_LINE) atomic_uint n_loops; /* published; news for the workers */
+    _Alignas(CACHE_LINE) atomic_uint done;    /* pieces of the running loop that are finished */
+    _Alignas(CACHE_LINE) atomic_bool busy;    /* some caller owns the workers */
     _Atomic(tn_parallel_fn *) fn;
     _Atomic(void *) ctx;
     atomic_int_fast64_t n_items;
     atomic_uint n_pieces;
     _Atomic(const tn_trace_label *) label; /* of its pieces, while somebody records */
-    uint32_t loop;                         /* number of the last loop; owner only */
 
     _Alignas(CACHE_LINE) atomic_int sleepers;
     atomic_bool stop, caller_sleeps;
@@ -46,8 +58,9 @@ struct tn_thread_pool {
     pthread_cond_t wake_workers, wake_caller;
 
     unsigned fork_generation;
-    int n_workers;
-    pthread_t workers[];
+    int n_shares, n_workers;
+    worker *workers; /* behind the shares */
+    share shares[];  /* the first is the caller's; there are fewer workers where threads failed */
 };
 
 static _Thread_local int limit; /* see thread_limit.h; 0: none */
@@ -78,70 +91,114 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static uint32_t pieces_left(uint64_t word)
+static uint64_t share_of(uint32_t loop, uint32_t first, uint32_t end)
 {
-    return (uint32_t)word;
+    return (uint64_t)loop << 32 | first << 16 | end;
 }
 
-/* Takes pieces of whatever loop is open until none is left. A worker tells what it did; the
- * caller's pieces are part of what it says itself. */
-static void work(tn_thread_pool *pool, bool is_worker)
+static uint32_t first_of(uint64_t word)
 {
-    for (;;) {
-        uint64_t word = atomic_load_explicit(&pool->open, memory_order_acquire);
-        if (!pieces_left(word)) return;
-        tn_parallel_fn *fn = atomic_load_explicit(&pool->fn, memory_order_relaxed);
-        void *ctx = atomic_load_explicit(&pool->ctx, memory_order_relaxed);
-        int64_t n_items = atomic_load_explicit(&pool->n_items, memory_order_relaxed);
-        uint32_t n_pieces = atomic_load_explicit(&pool->n_pieces, memory_order_relaxed);
-        const tn_trace_label *label = atomic_load_explicit(&pool->label, memory_order_relaxed);
-        if (!atomic_compare_exchange_strong(&pool->open, &word, word - 1)) continue;
+    return (uint32_t)word >> 16;
+}
 
-        int64_t piece = (int64_t)n_pieces - pieces_left(word);
-        int64_t size = n_items / n_pieces, longer = n_items % n_pieces;
-        int64_t begin = piece * size + (piece < longer ? piece : longer);
-        uint64_t start = is_worker && label ? tn_trace_begin() : 0;
-        fn(ctx, begin, begin + size + (piece < longer));
-        tn_trace_end(start, label, 0);
+static uint32_t end_of(uint64_t word)
+{
+    return (uint32_t)word & 0xffff;
+}
 
-        if (atomic_fetch_add(&pool->done, 1) + 1 == n_pieces && atomic_load(&pool->caller_sleeps)) {
-            pthread_mutex_lock(&pool->lock);
-            pthread_cond_signal(&pool->wake_caller);
-            pthread_mutex_unlock(&pool->lock);
-        }
+/* Takes a piece of a share and does it. False: there was none. */
+static bool do_piece(tn_thread_pool *pool, share *from, bool is_mine, bool is_worker)
+{
+    uint64_t word = atomic_load_explicit(&from->open, memory_order_acquire);
+    tn_parallel_fn *fn;
+    void *ctx;
+    int64_t n_items;
+    uint32_t n_pieces, first, end;
+    const tn_trace_label *label;
+    do {
+        first = first_of(word), end = end_of(word);
+        if (first == end) return false;
+        fn = atomic_load_explicit(&pool->fn, memory_order_relaxed);
+        ctx = atomic_load_explicit(&pool->ctx, memory_order_relaxed);
+        n_items = atomic_load_explicit(&pool->n_items, memory_order_relaxed);
+        n_pieces = atomic_load_explicit(&pool->n_pieces, memory_order_relaxed);
+        label = atomic_load_explicit(&pool->label, memory_order_relaxed);
+    } while (!atomic_compare_exchange_weak(
+        &from->open, &word, share_of((uint32_t)(word >> 32), first + is_mine, end - !is_mine)));
+
+    int64_t piece = is_mine ? first : end - 1, size = n_items / n_pieces;
+    int64_t longer = n_items % n_pieces;
+    int64_t begin = piece * size + (piece < longer ? piece : longer);
+    uint64_t start = is_worker && label ? tn_trace_begin() : 0;
+    fn(ctx, begin, begin + size + (piece < longer));
+    tn_trace_end(start, label, 0);
+
+    if (atomic_fetch_add(&pool->done, 1) + 1 == n_pieces && atomic_load(&pool->caller_sleeps)) {
+        /* Either the caller, which looks once more behind this lock, sees that all is done, or it
+         * waits by now. */
+        pthread_mutex_lock(&pool->lock);
+        pthread_mutex_unlock(&pool->lock);
+        pthread_cond_signal(&pool->wake_caller);
     }
+    return true;
 }
 
-static bool has_news(tn_thread_pool *pool)
+/* Does pieces of whatever loop is open until none is left. A worker tells what it did; the
+ * caller's pieces are part of what it says itself. */
+static void work(tn_thread_pool *pool, int me)
 {
-    return pieces_left(atomic_load(&pool->open)) || atomic_load(&pool->stop);
+    int n = pool->n_shares;
+    for (int i = 0, from = me; i < n; i++, from = from + 1 < n ? from + 1 : 0)
+        while (do_piece(pool, &pool->shares[from], from == me, me > 0)) continue;
 }
 
-static void spin_for_news(tn_thread_pool *pool)
+static bool has_news(tn_thread_pool *pool, uint32_t seen)
 {
-    int64_t end = now_ns() + SPIN_NS;
+    return atomic_load(&pool->n_loops) != seen || atomic_load(&pool->stop);
+}
+
+static bool spin_for_news(tn_thread_pool *pool, uint32_t seen, int64_t ns)
+{
+    int64_t end = now_ns() + ns;
     do {
         for (int i = 0; i < 32; i++) {
-            if (pieces_left(atomic_load_explicit(&pool->open, memory_order_relaxed))) return;
+            if (atomic_load_explicit(&pool->n_loops, memory_order_relaxed) != seen) return true;
             relax();
         }
     } while (!atomic_load(&pool->stop) && now_ns() < end);
+    return has_news(pool, seen);
 }
 
+static void sleep_for_news(tn_thread_pool *pool, uint32_t seen)
+{
+    pthread_mutex_lock(&pool->lock);
+    atomic_fetch_add(&pool->sleepers, 1);
+    /* Either this sees the new loop, or the caller, who looks after publishing it, sees the
+     * sleeper. */
+    while (!has_news(pool, seen)) pthread_cond_wait(&pool->wake_workers, &pool->lock);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Loops that follow each other closely are waited for spinning. How long it spins depends on
+ * whether that was of use: each time in vain halves it. */
 static void *worker_main(void *arg)
 {
-    tn_thread_pool *pool = arg;
+    const worker *me = arg;
+    tn_thread_pool *pool = me->pool;
+    uint32_t seen = 0;
+    int64_t spin = SPIN_NS;
     while (!atomic_load(&pool->stop)) {
-        work(pool, true);
-        spin_for_news(pool);
-        if (has_news(pool)) continue;
-        pthread_mutex_lock(&pool->lock);
-        atomic_fetch_add(&pool->sleepers, 1);
-        /* Either this sees the new loop, or the caller, who looks after publishing it, sees the
-         * sleeper. */
-        while (!has_news(pool)) pthread_cond_wait(&pool->wake_workers, &pool->lock);
-        atomic_fetch_sub(&pool->sleepers, 1);
-        pthread_mutex_unlock(&pool->lock);
+        seen = atomic_load(&pool->n_loops);
+        work(pool, me->index);
+        if (spin_for_news(pool, seen, spin)) {
+            spin = SPIN_NS;
+            continue;
+        }
+        int64_t since = now_ns();
+        sleep_for_news(pool, seen);
+        if (now_ns() - since < SPIN_NS) spin = SPIN_NS;
+        else if (spin > LEAST_SPIN_NS) spin /= 2;
     }
     return NULL;
 }
@@ -167,17 +224,40 @@ static void wait_for_pieces(tn_thread_pool *pool, uint32_t n_pieces)
 }
 
 /* How many pieces; below 2 means that the loop isn't worth a wake-up. */
-static uint32_t choose_pieces(const tn_thread_pool *pool, int64_t n_items, double cost_ns)
+static uint32_t choose_pieces(tn_thread_pool *pool, int64_t n_items, double cost_ns)
 {
     double total = (double)n_items * cost_ns;
-    if (!(total >= SEQUENTIAL_NS)) return 1;
-    double pieces = total / PIECE_NS, threads = (double)(pool->n_workers + 1);
-    double most = total / LONG_PIECE_NS;
-    if (most > threads * MOST_PIECES_PER_THREAD) most = threads * MOST_PIECES_PER_THREAD;
-    if (most < threads * PIECES_PER_THREAD) most = threads * PIECES_PER_THREAD;
+    if (!(total >= SEQUENTIAL_SPINNING_NS)) return 1;
+    if (total < SEQUENTIAL_NS &&
+        atomic_load_explicit(&pool->sleepers, memory_order_relaxed) >= pool->n_workers)
+        return 1;
+    double pieces = total / PIECE_NS, most = (double)(pool->n_workers + 1) * PIECES_PER_THREAD;
     if (pieces > most) pieces = most;
     if (limit && pieces > limit) pieces = limit; /* a thread has one piece at a time */
     return pieces > (double)n_items ? (uint32_t)n_items : (uint32_t)pieces;
+}
+
+/* Makes the loop whose fields are set known. The shares of neighbouring threads are neighbours. */
+static void publish(tn_thread_pool *pool, uint32_t n_pieces)
+{
+    uint32_t loop = atomic_load_explicit(&pool->n_loops, memory_order_relaxed) + 1;
+    uint64_t n = (uint64_t)pool->n_shares;
+    uint32_t first = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t end =
+            (uint32_t)(n_pieces < n ? (i < n_pieces ? i + 1 : n_pieces) : (i + 1) * n_pieces / n);
+        atomic_store_explicit(&pool->shares[i].open, share_of(loop, first, end),
+                              memory_order_release);
+        first = end;
+    }
+    atomic_store(&pool->n_loops, loop);
+    if (!atomic_load(&pool->sleepers)) return;
+    /* Who holds the lock has not begun to wait yet: the signal must come after that. Not under the
+     * lock, for which those who wake would wait at once. */
+    pthread_mutex_lock(&pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+    if (n_pieces > 2) pthread_cond_broadcast(&pool->wake_workers);
+    else pthread_cond_signal(&pool->wake_workers);
 }
 
 static const tn_trace_label *label_of_parts(void)
@@ -204,13 +284,8 @@ void tn_parallel_for(tn_thread_pool *pool, int64_t n_items, double cost_ns, tn_p
     atomic_store_explicit(&pool->label, tn_trace_is_on() ? label_of_parts() : NULL,
                           memory_order_relaxed);
     atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
-    atomic_store(&pool->open, (uint64_t)++pool->loop << 32 | n_pieces);
-    if (atomic_load(&pool->sleepers)) {
-        pthread_mutex_lock(&pool->lock);
-        pthread_cond_broadcast(&pool->wake_workers);
-        pthread_mutex_unlock(&pool->lock);
-    }
-    work(pool, false);
+    publish(pool, n_pieces);
+    work(pool, 0);
     wait_for_pieces(pool, n_pieces);
     atomic_store_explicit(&pool->busy, false, memory_order_release);
 }
@@ -235,9 +310,11 @@ static void start_workers(tn_thread_pool *pool, int n)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (; pool->n_workers < n; pool->n_workers++) {
-        pthread_t *thread = &pool->workers[pool->n_workers];
-        if (pthread_create(thread, NULL, worker_main, pool)) break;
-        pthread_setname_np(*thread, "tenon-worker");
+        worker *w = &pool->workers[pool->n_workers];
+        w->pool = pool;
+        w->index = pool->n_workers + 1;
+        if (pthread_create(&w->thread, NULL, worker_main, w)) break;
+        pthread_setname_np(w->thread, "tenon-worker");
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (pool->n_workers < n)
@@ -255,14 +332,18 @@ tn_status *tn_thread_pool_create(int n_threads, tn_thread_pool **out)
     if (!n_threads) n_threads = tn_cpu_count();
     if (n_threads > MAX_THREADS) n_threads = MAX_THREADS;
 
-    size_t size = sizeof(tn_thread_pool) + (size_t)(n_threads - 1) * sizeof(pthread_t);
+    size_t shares = (size_t)n_threads * sizeof(share);
+    size_t size = sizeof(tn_thread_pool) + shares + (size_t)(n_threads - 1) * sizeof(worker);
     size = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
     tn_thread_pool *pool = aligned_alloc(CACHE_LINE, size);
     if (!pool)
         return TN_ERROR(RESOURCE_EXHAUSTED, "thread pool: no memory for %d threads", n_threads);
 
     pthread_once(&once, watch_forks);
-    atomic_init(&pool->open, 0);
+    pool->n_shares = n_threads;
+    pool->workers = (worker *)((char *)pool->shares + shares);
+    for (int i = 0; i < n_threads; i++) atomic_init(&pool->shares[i].open, 0);
+    atomic_init(&pool->n_loops, 0);
     atomic_init(&pool->done, 0);
     atomic_init(&pool->busy, false);
     atomic_init(&pool->fn, NULL);
@@ -270,7 +351,6 @@ tn_status *tn_thread_pool_create(int n_threads, tn_thread_pool **out)
     atomic_init(&pool->n_items, 0);
     atomic_init(&pool->n_pieces, 0);
     atomic_init(&pool->label, NULL);
-    pool->loop = 0;
     atomic_init(&pool->sleepers, 0);
     atomic_init(&pool->stop, false);
     atomic_init(&pool->caller_sleeps, false);
@@ -294,7 +374,7 @@ void tn_thread_pool_destroy(tn_thread_pool *pool)
         atomic_store(&pool->stop, true);
         pthread_cond_broadcast(&pool->wake_workers);
         pthread_mutex_unlock(&pool->lock);
-        for (int i = 0; i < pool->n_workers; i++) pthread_join(pool->workers[i], NULL);
+        for (int i = 0; i < pool->n_workers; i++) pthread_join(pool->workers[i].thread, NULL);
         pthread_cond_destroy(&pool->wake_workers);
         pthread_cond_destroy(&pool->wake_caller);
         pthread_mutex_destroy(&pool->lock);

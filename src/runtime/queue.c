@@ -107,8 +107,8 @@ void tn_queue_push(tn_queue *q, tn_task *t)
     *q->last = t;
     q->last = &t->next;
     bool first = q->first == t;
-    if (first) pthread_cond_signal(&q->work);
     pthread_mutex_unlock(&q->lock);
+    if (first) pthread_cond_signal(&q->work); /* who wakes wants the lock */
 }
 
 void tn_queue_unblock(tn_queue *q, tn_task *t)
@@ -117,8 +117,8 @@ void tn_queue_unblock(tn_queue *q, tn_task *t)
     /* The thread may have looked just before: it must not go to sleep between. By now it may also
      * have run and freed the task. */
     pthread_mutex_lock(&q->lock);
-    pthread_cond_signal(&q->work);
     pthread_mutex_unlock(&q->lock);
+    pthread_cond_signal(&q->work);
 }
 
 bool tn_queue_try_enter(tn_queue *q)
