@@ -20,14 +20,24 @@ void tn_sort_u64(tn_isa isa, uint64_t *x, int64_t n)
     CHOOSE(tn_sort_u64, x, n);
 }
 
-int64_t tn_sort_split_u32(tn_isa isa, uint32_t *x, int64_t n, int64_t *bounds)
+uint32_t tn_sort_pivot_u32(tn_isa isa, const uint32_t *x, int64_t n)
 {
-    return CHOOSE(tn_sort_split_u32, x, n, bounds);
+    return CHOOSE(tn_sort_pivot_u32, x, n);
 }
 
-int64_t tn_sort_split_u64(tn_isa isa, uint64_t *x, int64_t n, int64_t *bounds)
+uint64_t tn_sort_pivot_u64(tn_isa isa, const uint64_t *x, int64_t n)
 {
-    return CHOOSE(tn_sort_split_u64, x, n, bounds);
+    return CHOOSE(tn_sort_pivot_u64, x, n);
+}
+
+int64_t tn_sort_divide_u32(tn_isa isa, uint32_t *x, int64_t n, uint32_t pivot, bool equal)
+{
+    return CHOOSE(tn_sort_divide_u32, x, n, pivot, equal);
+}
+
+int64_t tn_sort_divide_u64(tn_isa isa, uint64_t *x, int64_t n, uint64_t pivot, bool equal)
+{
+    return CHOOSE(tn_sort_divide_u64, x, n, pivot, equal);
 }
 
 void tn_restore_keys(tn_isa isa, tn_element_type e, bool descending, const void *keys, int64_t n,

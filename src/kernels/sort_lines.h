@@ -6,6 +6,7 @@
 #ifndef TN_KERNELS_SORT_LINES_H
 #define TN_KERNELS_SORT_LINES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cpu_features.h"
@@ -15,11 +16,14 @@
 void tn_sort_u32(tn_isa isa, uint32_t *x, int64_t n);
 void tn_sort_u64(tn_isa isa, uint64_t *x, int64_t n);
 
-/* Moves elements so that x is made of up to TN_SORT_RANGES ranges, each above the one before; range
- * i begins at bounds[i] and ends at bounds[i + 1]. How many. */
-#define TN_SORT_RANGES 16
-int64_t tn_sort_split_u32(tn_isa isa, uint32_t *x, int64_t n, int64_t *bounds);
-int64_t tn_sort_split_u64(tn_isa isa, uint64_t *x, int64_t n, int64_t *bounds);
+/* A number of x near its middle, x's own; n > 0. */
+uint32_t tn_sort_pivot_u32(tn_isa isa, const uint32_t *x, int64_t n);
+uint64_t tn_sort_pivot_u64(tn_isa isa, const uint64_t *x, int64_t n);
+/* Moves elements so that those below the pivot (or, if `equal`, not above it) come first; how many.
+ * n >= TN_SORT_DIVIDE_LEAST. */
+#define TN_SORT_DIVIDE_LEAST 128
+int64_t tn_sort_divide_u32(tn_isa isa, uint32_t *x, int64_t n, uint32_t pivot, bool equal);
+int64_t tn_sort_divide_u64(tn_isa isa, uint64_t *x, int64_t n, uint64_t pivot, bool equal);
 
 /* Whether keys can be turned back: elements of i8 to u64, f32 and f64. */
 bool tn_keys_are_elements(tn_element_type e);
@@ -30,8 +34,10 @@ void tn_restore_keys(tn_isa isa, tn_element_type e, bool descending, const void 
 #define TN_SORT_BUILD(isa)                                                                         \
     void tn_sort_u32_##isa(uint32_t *, int64_t);                                                   \
     void tn_sort_u64_##isa(uint64_t *, int64_t);                                                   \
-    int64_t tn_sort_split_u32_##isa(uint32_t *, int64_t, int64_t *);                               \
-    int64_t tn_sort_split_u64_##isa(uint64_t *, int64_t, int64_t *);                               \
+    uint32_t tn_sort_pivot_u32_##isa(const uint32_t *, int64_t);                                   \
+    uint64_t tn_sort_pivot_u64_##isa(const uint64_t *, int64_t);                                   \
+    int64_t tn_sort_divide_u32_##isa(uint32_t *, int64_t, uint32_t, bool);                         \
+    int64_t tn_sort_divide_u64_##isa(uint64_t *, int64_t, uint64_t, bool);                         \
     void tn_restore_keys_##isa(tn_element_type, bool, const void *, int64_t, void *);
 TN_SORT_BUILD(baseline)
 TN_SORT_BUILD(avx2)

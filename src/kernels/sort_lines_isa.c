@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiled once for each instruction set. Quicksort: whole vectors are divided by a pivot in place;
- * short ranges are put in order by counting, for each element, those before it. */
+ * ranges of a few vectors are sorted in registers. */
 #include <string.h>
 
 #include "kernels/simd.h"
 #include "kernels/sort_lines.h"
+#include "kernels/sort_net.h"
 
 #define LANES_uint32_t (TN_VB / 4)
 #define LANES_uint64_t (TN_VB / 8)
 
-/* Ranges of up to FEW vectors are sorted by counting. */
-enum { FEW = 2, UNROLLED = 4 };
+/* Ranges of up to FEW vectors are sorted in registers; UNROLLED are divided at a time. */
+enum { FEW = 8, UNROLLED = 4 };
 
 /* Writes the elements of v below (or, if `equal`, not above) the pivot to `low` on, and the others
  * so that they end at `high`; how many are below. Whole vectors may be written at either place. */
@@ -20,8 +21,9 @@ TN_INLINE int divide_vector_uint32_t(vu32 v, vu32 pivot, bool equal, uint32_t *l
     __m512i x = (__m512i)v, p = (__m512i)pivot;
     __mmask16 below = equal ? _mm512_cmple_epu32_mask(x, p) : _mm512_cmplt_epu32_mask(x, p);
     int n = __builtin_popcount(below);
-    _mm512_mask_compressstoreu_epi32(low, below, x);
-    _mm512_mask_compressstoreu_epi32(high - (16 - n), (__mmask16)~below, x);
+    _mm512_storeu_si512(low, _mm512_maskz_compress_epi32(below, x));
+    _mm512_mask_storeu_epi32(high - (16 - n), (__mmask16)(0xFFFFu >> n),
+                             _mm512_maskz_compress_epi32((__mmask16)~below, x));
     return n;
 }
 TN_INLINE int divide_vector_uint64_t(vu64 v, vu64 pivot, bool equal, uint64_t *low, uint64_t *high)
@@ -29,19 +31,65 @@ TN_INLINE int divide_vector_uint64_t(vu64 v, vu64 pivot, bool equal, uint64_t *l
     __m512i x = (__m512i)v, p = (__m512i)pivot;
     __mmask8 below = equal ? _mm512_cmple_epu64_mask(x, p) : _mm512_cmplt_epu64_mask(x, p);
     int n = __builtin_popcount(below);
-    _mm512_mask_compressstoreu_epi64(low, below, x);
-    _mm512_mask_compressstoreu_epi64(high - (8 - n), (__mmask8)~below, x);
+    _mm512_storeu_si512(low, _mm512_maskz_compress_epi64(below, x));
+    _mm512_mask_storeu_epi64(high - (8 - n), (__mmask8)(0xFFu >> n),
+                             _mm512_maskz_compress_epi64((__mmask8)~below, x));
     return n;
 }
+#elif defined __AVX2__
+/* For each set of lanes, a byte each: those in it, in order, and then the others. */
+#define LANE(m, i)   (((m) >> (i)) & 1)
+#define BEFORE(m, i) __builtin_popcount((m) & ((1u << (i)) - 1))
+#define PLACE(m, i)  (LANE(m, i) ? BEFORE(m, i) : __builtin_popcount(m) + (i) - BEFORE(m, i))
+#define ENTRY(m, i)  ((uint64_t)(i) << 8 * PLACE(m, i))
+#define ORDER(m)                                                                                   \
+    ENTRY(m, 0) | ENTRY(m, 1) | ENTRY(m, 2) | ENTRY(m, 3) | ENTRY(m, 4) | ENTRY(m, 5) |            \
+        ENTRY(m, 6) | ENTRY(m, 7)
+#define ORDERS_4(m)  ORDER(m), ORDER((m) + 1), ORDER((m) + 2), ORDER((m) + 3)
+#define ORDERS_16(m) ORDERS_4(m), ORDERS_4((m) + 4), ORDERS_4((m) + 8), ORDERS_4((m) + 12)
+#define ORDERS_64(m) ORDERS_16(m), ORDERS_16((m) + 16), ORDERS_16((m) + 32), ORDERS_16((m) + 48)
+static const uint64_t orders[256] = {ORDERS_64(0u), ORDERS_64(64u), ORDERS_64(128u),
+                                     ORDERS_64(192u)};
+
+TN_INLINE void divide_lanes(__m256i x, unsigned below, void *low, void *high)
+{
+    __m256i order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)orders[below]));
+    __m256i divided = _mm256_permutevar8x32_epi32(x, order);
+    _mm256_storeu_si256(low, divided);
+    _mm256_storeu_si256((__m256i *)high - 1, divided);
+}
+TN_INLINE int divide_vector_uint32_t(vu32 v, vu32 pivot, bool equal, uint32_t *low, uint32_t *high)
+{
+    __m256i x = (__m256i)v, p = (__m256i)pivot;
+    /* min(x, p) == x: x <= p;  max(x, p) == x: x >= p */
+    __m256i bound = equal ? _mm256_min_epu32(x, p) : _mm256_max_epu32(x, p);
+    unsigned lanes = (unsigned)_mm256_movemask_ps((__m256)_mm256_cmpeq_epi32(bound, x));
+    if (!equal) lanes ^= 0xFF;
+    divide_lanes(x, lanes, low, high);
+    return __builtin_popcount(lanes);
+}
+TN_INLINE int divide_vector_uint64_t(vu64 v, vu64 pivot, bool equal, uint64_t *low, uint64_t *high)
+{
+    vi64 sign = (vi64)set_u64(1ull << 63), x = (vi64)v ^ sign, p = (vi64)pivot ^ sign;
+    unsigned lanes = (unsigned)_mm256_movemask_pd((__m256d)(equal ? x > p : p > x));
+    if (equal) lanes ^= 0xF;
+    /* Two lanes of 32 bits each. */
+    unsigned spread = (lanes | lanes << 2) & 0x33;
+    spread = (spread | spread << 1) & 0x55;
+    divide_lanes((__m256i)v, spread | spread << 1, low, high);
+    return __builtin_popcount(lanes);
+}
 #else
+/* Each element goes to either place; where it is wrong the next one overwrites it. */
 #define DIVIDE_VECTOR(T, V)                                                                        \
     TN_INLINE int divide_vector_##T(V v, V pivot, bool equal, T *low, T *high)                     \
     {                                                                                              \
-        int n = 0, above = 0;                                                                      \
+        int n = 0;                                                                                 \
         for (int i = 0; i < LANES_##T; i++) {                                                      \
-            bool below = equal ? v[i] <= pivot[i] : v[i] < pivot[i];                               \
-            if (below) low[n++] = v[i];                                                            \
-            else high[--above] = v[i];                                                             \
+            T x = v[i];                                                                            \
+            low[n] = x;                                                                            \
+            high[n - i - 1] = x;                                                                   \
+            n += equal ? x <= pivot[0] : x < pivot[0];                                             \
         }                                                                                          \
         return n;                                                                                  \
     }
@@ -94,43 +142,35 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
 
 #define SET_uint32_t set_u32
 #define SET_uint64_t set_u64
+#define NET_uint32_t net_sort_4
+#define NET_uint64_t net_sort_8
 
-#define DEFINE_SORT(T, V, UV, name)                                                                \
-    /* By counting; n <= FEW * LANES. Places past n hold what is above all. Numbers of steps don't \
-           depend on n, which no branch could foresee. */                                          \
-    TN_INLINE void count_sort_by_##T(T *x, int64_t n, const int vectors)                           \
+#define DEFINE_SORT(T, V, UV, SV, name)                                                            \
+    /* n <= R * LANES */                                                                           \
+    TN_INLINE void sort_rows_##T(T *x, int64_t n, const int R)                                     \
     {                                                                                              \
         enum { L = LANES_##T };                                                                    \
-        T copy[FEW * L], sorted[FEW * L], ranks[FEW * L];                                          \
-        V lane;                                                                                    \
-        for (int i = 0; i < L; i++) lane[i] = (T)i;                                                \
-        for (int q = 0; q < vectors; q++)                                                          \
-            *(UV *)(copy + q * L) = load_part_##T(x + q * L, n - q * L);                           \
-        for (int q = 0; q < vectors; q++) {                                                        \
-            V v = *(const UV *)(copy + q * L), rank = {0};                                         \
-            for (int j = 0; j < q * L; j++) rank -= (V)(SET_##T(copy[j]) <= v);                    \
-            for (int j = 0; j < L; j++) {                                                          \
-                V other = SET_##T(copy[q * L + j]), after = (V)(lane > (T)j);                      \
-                rank -= (V)(other < v) | ((V)(other == v) & after);                                \
-            }                                                                                      \
-            for (int j = (q + 1) * L; j < vectors * L; j++) rank -= (V)(SET_##T(copy[j]) < v);     \
-            *(UV *)(ranks + q * L) = rank;                                                         \
-        }                                                                                          \
-        for (int i = 0; i < vectors * L; i++) sorted[ranks[i]] = copy[i];                          \
-        for (int q = 0; q < vectors; q++)                                                          \
-            store_part_##T(x + q * L, n - q * L, *(const UV *)(sorted + q * L));                   \
+        SV v[FEW], sign = (SV)SET_##T((T)1 << (8 * sizeof(T) - 1));                                \
+        _Pragma("GCC unroll 8") for (int r = 0; r < R; r++) v[r] =                                 \
+            (SV)load_part_##T(x + r * L, n - r * L) ^ sign;                                        \
+        NET_##T(v, R);                                                                             \
+        _Pragma("GCC unroll 8") for (int r = 0; r < R; r++)                                        \
+            store_part_##T(x + r * L, n - r * L, (V)(v[r] ^ sign));                                \
     }                                                                                              \
-    static void count_sort_##T(T *x, int64_t n)                                                    \
-    {                                                                                              \
-        if (n <= LANES_##T) count_sort_by_##T(x, n, 1);                                            \
-        else count_sort_by_##T(x, n, FEW);                                                         \
-    }                                                                                              \
-    /* The elements below the pivot (or not above it) come first; how many. n >= 2 * U * LANES. U  \
-       vectors are read at a time, from the side with less room before what was read. */           \
-    TN_INLINE int64_t divide_by_##T(T *x, int64_t n, T pivot, bool equal, const int U)             \
+    static void sort_few_##T(T *x, int64_t n)                                                      \
     {                                                                                              \
         enum { L = LANES_##T };                                                                    \
-        V p = SET_##T(pivot), ends[2 * UNROLLED];                                                  \
+        if (n <= L) sort_rows_##T(x, n, 1);                                                        \
+        else if (n <= 4 * L) sort_rows_##T(x, n, 4);                                               \
+        else sort_rows_##T(x, n, 8);                                                               \
+    }                                                                                              \
+    /* The elements below the pivot (or not above it) come first; how many. n >= 2 * UNROLLED *    \
+       LANES. UNROLLED vectors are read at a time, from the side with less room before what was    \
+       read. */                                                                                    \
+    TN_INLINE int64_t divide_by_##T(T *x, int64_t n, T pivot, const bool equal)                    \
+    {                                                                                              \
+        enum { L = LANES_##T, U = UNROLLED };                                                      \
+        V p = SET_##T(pivot), ends[2 * U];                                                         \
         for (int i = 0; i < U; i++) {                                                              \
             ends[i] = *(UV *)(x + i * L);                                                          \
             ends[U + i] = *(UV *)(x + n - (i + 1) * L);                                            \
@@ -138,11 +178,11 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
         /* Read are [0, left) and [right, n); written [0, low) and [high, n). */                   \
         int64_t left = U * L, right = n - U * L, low = 0, high = n;                                \
         while (right - left >= U * L) {                                                            \
-            V from[UNROLLED];                                                                      \
+            V from[U];                                                                             \
             bool begin = left - low <= high - right;                                               \
-            if (!begin) right -= U * L;                                                            \
+            right -= begin ? 0 : U * L;                                                            \
             const T *at = x + (begin ? left : right);                                              \
-            if (begin) left += U * L;                                                              \
+            left += begin ? U * L : 0;                                                             \
             for (int i = 0; i < U; i++) from[i] = *(const UV *)(at + i * L);                       \
             for (int i = 0; i < U; i++) {                                                          \
                 int k = divide_vector_##T(from[i], p, equal, x + low, x + high);                   \
@@ -150,7 +190,7 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
                 high -= L - k;                                                                     \
             }                                                                                      \
         }                                                                                          \
-        T rest[UNROLLED * L];                                                                      \
+        T rest[U * L];                                                                             \
         int64_t n_rest = right - left, at = 0;                                                     \
         memcpy(rest, x + left, (size_t)n_rest * sizeof(T));                                        \
         for (; at + L <= n_rest; at += L) {                                                        \
@@ -172,28 +212,28 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
         }                                                                                          \
         return low;                                                                                \
     }                                                                                              \
-    static int64_t divide_##T(T *x, int64_t n, T pivot, bool equal)                                \
+    int64_t TN_ISA_NAME(tn_sort_divide_##name)(T * x, int64_t n, T pivot, bool equal)              \
     {                                                                                              \
-        if (n >= 4 * UNROLLED * LANES_##T) return divide_by_##T(x, n, pivot, equal, UNROLLED);     \
-        return divide_by_##T(x, n, pivot, equal, 1);                                               \
+        return equal ? divide_by_##T(x, n, pivot, true) : divide_by_##T(x, n, pivot, false);       \
     }                                                                                              \
-    static T pivot_##T(const T *x, int64_t n)                                                      \
+    TN_INLINE T middle_##T(T a, T b, T c)                                                          \
     {                                                                                              \
-        T sample[15];                                                                              \
-        int64_t samples = n < 256 ? 3 : n < 4096 ? 7 : 15;                                         \
-        for (int64_t i = 0; i < samples; i++) sample[i] = x[(2 * i + 1) * n / (2 * samples)];      \
-        if (samples == 3) {                                                                        \
-            T a = sample[0], b = sample[1], c = sample[2];                                         \
-            T least = a < b ? a : b, most = a < b ? b : a;                                         \
-            T upper = most < c ? most : c;                                                         \
-            return least > upper ? least : upper;                                                  \
+        T least = a < b ? a : b, most = a < b ? b : a, upper = most < c ? most : c;                \
+        return least > upper ? least : upper;                                                      \
+    }                                                                                              \
+    T TN_ISA_NAME(tn_sort_pivot_##name)(const T *x, int64_t n)                                     \
+    {                                                                                              \
+        T sample[FEW * LANES_##T];                                                                 \
+        if (n < 1 << 10) {                                                                         \
+            const T *y = x + n / 2, *z = x + n - 3;                                                \
+            return middle_##T(middle_##T(x[0], x[1], x[2]), middle_##T(y[0], y[1], y[2]),          \
+                              middle_##T(z[0], z[1], z[2]));                                       \
         }                                                                                          \
-        for (int64_t i = 1; i < samples; i++) {                                                    \
-            T t = sample[i];                                                                       \
-            int64_t at = i;                                                                        \
-            for (; at > 0 && sample[at - 1] > t; at--) sample[at] = sample[at - 1];                \
-            sample[at] = t;                                                                        \
-        }                                                                                          \
+        int64_t samples = (n < 1 << 14 ? 1 : FEW) * LANES_##T;                                     \
+        if (samples < 8) samples = 8;                                                              \
+        int64_t step = n / samples;                                                                \
+        for (int64_t i = 0; i < samples; i++) sample[i] = x[i * step + step / 2];                  \
+        sort_few_##T(sample, samples);                                                             \
         return sample[samples / 2];                                                                \
     }                                                                                              \
     static void heap_sort_##T(T *x, int64_t n)                                                     \
@@ -215,14 +255,6 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
             x[at] = t;                                                                             \
         }                                                                                          \
     }                                                                                              \
-    /* Divides a range; [*begin, *end) of it are all the same. */                                  \
-    static void divide_range_##T(T *x, int64_t n, int64_t *begin, int64_t *end)                    \
-    {                                                                                              \
-        T pivot = pivot_##T(x, n);                                                                 \
-        *begin = *end = divide_##T(x, n, pivot, false);                                            \
-        /* The pivot is the least: what equals it is in its place. */                              \
-        if (*begin == 0) *end = divide_##T(x, n, pivot, true);                                     \
-    }                                                                                              \
     static void sort_range_##T(T *x, int64_t n, int depth)                                         \
     {                                                                                              \
         while (n > FEW * LANES_##T) {                                                              \
@@ -230,8 +262,10 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
                 heap_sort_##T(x, n);                                                               \
                 return;                                                                            \
             }                                                                                      \
-            int64_t begin, end;                                                                    \
-            divide_range_##T(x, n, &begin, &end);                                                  \
+            T pivot = TN_ISA_NAME(tn_sort_pivot_##name)(x, n);                                     \
+            int64_t begin = TN_ISA_NAME(tn_sort_divide_##name)(x, n, pivot, false), end = begin;   \
+            /* The pivot is the least: what equals it is in its place. */                          \
+            if (begin == 0) end = TN_ISA_NAME(tn_sort_divide_##name)(x, n, pivot, true);           \
             if (begin < n - end) {                                                                 \
                 sort_range_##T(x, begin, depth);                                                   \
                 x += end;                                                                          \
@@ -241,37 +275,15 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
                 n = begin;                                                                         \
             }                                                                                      \
         }                                                                                          \
-        if (n > 1) count_sort_##T(x, n);                                                           \
+        if (n > 1) sort_few_##T(x, n);                                                             \
     }                                                                                              \
     void TN_ISA_NAME(tn_sort_##name)(T * x, int64_t n)                                             \
     {                                                                                              \
         sort_range_##T(x, n, 96);                                                                  \
-    }                                                                                              \
-    int64_t TN_ISA_NAME(tn_sort_split_##name)(T * x, int64_t n, int64_t *bounds)                   \
-    {                                                                                              \
-        int64_t ranges = 1;                                                                        \
-        bounds[0] = 0;                                                                             \
-        bounds[1] = n;                                                                             \
-        while (ranges + 2 <= TN_SORT_RANGES) {                                                     \
-            int64_t largest = 0, begin, end;                                                       \
-            for (int64_t i = 1; i < ranges; i++)                                                   \
-                if (bounds[i + 1] - bounds[i] > bounds[largest + 1] - bounds[largest])             \
-                    largest = i;                                                                   \
-            int64_t from = bounds[largest], size = bounds[largest + 1] - from;                     \
-            if (size < 4096) break;                                                                \
-            divide_range_##T(x + from, size, &begin, &end);                                        \
-            if (end == size && begin == 0) break; /* all the same */                               \
-            memmove(bounds + largest + 3, bounds + largest + 1,                                    \
-                    (size_t)(ranges - largest) * sizeof *bounds);                                  \
-            bounds[largest + 1] = from + begin;                                                    \
-            bounds[largest + 2] = from + end;                                                      \
-            ranges += 2;                                                                           \
-        }                                                                                          \
-        return ranges;                                                                             \
     }
 
-DEFINE_SORT(uint32_t, vu32, uu32, u32)
-DEFINE_SORT(uint64_t, vu64, uu64, u64)
+DEFINE_SORT(uint32_t, vu32, uu32, vi32, u32)
+DEFINE_SORT(uint64_t, vu64, uu64, vi64, u64)
 
 /* --- keys back to elements --- */
 

@@ -67,6 +67,15 @@ tn_status *tn_sort_run(tn_sort *s)
     return done ? NULL : tn_sort_by_merging(s);
 }
 
+/* Is the operand an iota along the dimension that is sorted, of 32 or 64 bits? */
+static bool holds_places(const tn_op *op, uint32_t operand, uint32_t dim)
+{
+    const tn_op *iota = tn_value_resolve(op->operands[operand])->op;
+    tn_element_type e = tn_operand_type(op, operand)->element;
+    return iota && iota->kind == TN_OP_iota && tn_is_integer(e) && tn_element_type_bits(e) >= 32 &&
+           tn_op_int(iota, TN_ATTR_iota_dimension, -1) == dim;
+}
+
 tn_status *tn_eval_sort(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                         tn_tensor *results)
 {
@@ -80,6 +89,9 @@ tn_status *tn_eval_sort(const tn_op *op, const tn_eval_context *ctx, const tn_te
                  .inputs = operands,
                  .results = results,
                  .dim = (uint32_t)(d < 0 ? d + operands[0].type->rank : d)};
-    if (!s.captures) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    bool *is_place = tn_scratch_alloc(ctx->scratch, op->n_operands * sizeof *is_place);
+    if (!s.captures || !is_place) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    for (uint32_t i = 0; i < s.n; i++) is_place[i] = holds_places(op, i, s.dim);
+    s.is_place = is_place;
     return tn_sort_run(&s);
 }

@@ -19,6 +19,7 @@ typedef struct {
     const tn_tensor *inputs; /* [n] */
     tn_tensor *results;      /* [n], apart from the inputs */
     uint32_t dim;
+    const bool *is_place; /* [n]: elements of an input are their places along dim; NULL: of none */
     /* Filled in by tn_sort_run: lines of `size` elements, `step` apart. */
     int64_t lines, size, step;
 } tn_sort;
@@ -41,8 +42,9 @@ void tn_sort_place(const tn_sort *s, int64_t line, const int64_t *order);
  */
 typedef struct {
     bool wide, descending;
+    bool gives_elements;     /* one tensor, and its elements can be made of these keys */
     tn_element_type element; /* of the key itself */
-    const void *values;
+    void *values;            /* scratch */
 } tn_sort_values;
 /* For a comparator of keys: *n of them, the first one first, in scratch; *n = 0 for others. */
 tn_status *tn_sort_make_values(const tn_sort *s, uint32_t *n, tn_sort_values **out) TN_MUST_USE;

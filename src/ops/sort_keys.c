@@ -7,126 +7,8 @@
 #include "ops/access.h"
 #include "ops/piece_memory.h"
 #include "ops/sort.h"
+#include "ops/sort_array.h"
 #include "ops/sort_order.h"
-
-/* --- pairs of a key of 64 bits and a place --- */
-
-enum { INSERTION = 24, MERGE = 100, BUCKETS = 256, BYTES = 8 };
-
-typedef struct {
-    uint64_t key;
-    uint32_t at;
-} pair;
-
-static void insert(pair *p, int64_t n)
-{
-    for (int64_t i = 1; i < n; i++) {
-        pair x = p[i];
-        int64_t j = i;
-        for (; j > 0 && p[j - 1].key > x.key; j--) p[j] = p[j - 1];
-        p[j] = x;
-    }
-}
-
-static pair *merge(pair *p, pair *q, int64_t n)
-{
-    for (int64_t at = 0; at < n; at += INSERTION)
-        insert(p + at, n - at < INSERTION ? n - at : INSERTION);
-    for (int64_t width = INSERTION; width < n; width *= 2) {
-        for (int64_t at = 0; at < n; at += 2 * width) {
-            int64_t i = at, i_end = at + width < n ? at + width : n, j = i_end;
-            int64_t j_end = at + 2 * width < n ? at + 2 * width : n, o = at;
-            while (i < i_end && j < j_end) {
-                bool right = p[j].key < p[i].key;
-                q[o++] = right ? p[j] : p[i];
-                j += right;
-                i += !right;
-            }
-            memcpy(q + o, p + i, (size_t)(i_end - i) * sizeof *p);
-            memcpy(q + o + (i_end - i), p + j, (size_t)(j_end - j) * sizeof *p);
-        }
-        pair *t = p;
-        p = q;
-        q = t;
-    }
-    return p;
-}
-
-static pair *radix(pair *p, pair *q, int64_t n)
-{
-    uint32_t count[BYTES][BUCKETS] = {0};
-    for (int64_t i = 0; i < n; i++)
-        for (int b = 0; b < BYTES; b++) count[b][p[i].key >> 8 * b & 255]++;
-    for (int b = 0; b < BYTES; b++) {
-        if (count[b][p[0].key >> 8 * b & 255] == n) continue; /* all alike */
-        uint32_t sum = 0;
-        for (int k = 0; k < BUCKETS; k++) {
-            uint32_t c = count[b][k];
-            count[b][k] = sum;
-            sum += c;
-        }
-        for (int64_t i = 0; i < n; i++) q[count[b][p[i].key >> 8 * b & 255]++] = p[i];
-        pair *t = p;
-        p = q;
-        q = t;
-    }
-    return p;
-}
-
-/* Sorts `order`, places of the line at keys[base + place * step], stably. */
-static void sort_wide(const uint64_t *keys, int64_t base, int64_t step, uint32_t *order, int64_t n,
-                      void *memory)
-{
-    pair *p = memory, *q = p + n;
-    for (int64_t i = 0; i < n; i++) p[i] = (pair){keys[base + order[i] * step], order[i]};
-    p = n < MERGE ? merge(p, q, n) : radix(p, q, n);
-    for (int64_t i = 0; i < n; i++) order[i] = p[i].at;
-}
-
-/* --- ranges of an array, on the pool --- */
-
-typedef struct {
-    bool wide;
-    void *x;
-    int64_t bounds[TN_SORT_RANGES + 1];
-} ranges;
-
-static void sort_ranges(void *ctx, int64_t begin, int64_t end)
-{
-    const ranges *r = ctx;
-    tn_isa isa = tn_cpu_isa();
-    for (int64_t i = begin; i < end; i++) {
-        int64_t at = r->bounds[i], n = r->bounds[i + 1] - at;
-        if (r->wide) tn_sort_u64(isa, (uint64_t *)r->x + at, n);
-        else tn_sort_u32(isa, (uint32_t *)r->x + at, n);
-    }
-}
-
-/* Sorts x[n]; `pool`: together, where that pays. */
-static void sort_array(tn_thread_pool *pool, bool wide, void *x, int64_t n)
-{
-    enum { ALONE = 1 << 15 };
-    ranges r = {.wide = wide, .x = x, .bounds = {0, n}};
-    tn_isa isa = tn_cpu_isa();
-    int64_t count = 1;
-    if (n > ALONE && tn_thread_pool_size(pool) > 1)
-        count =
-            wide ? tn_sort_split_u64(isa, x, n, r.bounds) : tn_sort_split_u32(isa, x, n, r.bounds);
-    tn_parallel_for(pool, count, 5.0 * (double)n / (double)count, sort_ranges, &r);
-}
-
-/* The same for keys of 32 bits: a key and its place in the order so far are one number. */
-static void sort_narrow(tn_thread_pool *pool, const uint32_t *keys, int64_t base, int64_t step,
-                        uint32_t *order, int64_t n, void *memory)
-{
-    uint64_t *x = memory;
-    uint32_t *before = (uint32_t *)(x + n);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = (uint64_t)keys[base + order[i] * step] << 32 | (uint64_t)i;
-    sort_array(pool, true, x, n);
-    memcpy(before, order, (size_t)n * sizeof *order);
-    for (int64_t i = 0; i < n; i++) order[i] = before[(uint32_t)x[i]];
-}
 
 /* --- keys as integers --- */
 
@@ -138,6 +20,8 @@ typedef struct {
     tn_element_type element; /* of the key */
     bool descending, total, wide;
     void *values; /* uint32_t or, if wide, uint64_t of each element of the tensor */
+    bool own;     /* of input `input`, whose elements keys can be turned back into */
+    atomic_bool strange;
     int64_t n;
     tn_kernel to_f32;
     tn_piece_memory memory;
@@ -154,6 +38,14 @@ static void order_tile(const key *k, const void *values, int64_t n, void *out)
         e = TN_F32;
     }
     tn_order_keys(tn_cpu_isa(), e, k->total, k->descending, values, n, out);
+}
+
+/* Whether keys of a tile give its elements. */
+static bool gives_elements(const key *k, const void *keys, const void *elements, int64_t n)
+{
+    uint64_t back[TN_BODY_TILE];
+    tn_restore_keys(tn_cpu_isa(), k->element, k->descending, keys, n, back);
+    return !memcmp(back, elements, (size_t)(n * tn_width(k->s->inputs[k->input].type)));
 }
 
 static tn_status *make_tiles(const key *k, int64_t begin, int64_t end, void *memory)
@@ -173,7 +65,11 @@ static tn_status *make_tiles(const key *k, int64_t begin, int64_t end, void *mem
             TN_TRY(tn_body_run(k->body, s->ctx, (size_t)n, args, &result, k->captures, scratch));
             key_values = values;
         }
-        order_tile(k, key_values, n, (char *)k->values + (size_t)at * width);
+        void *out = (char *)k->values + (size_t)at * width;
+        order_tile(k, key_values, n, out);
+        if (k->own && !atomic_load_explicit(&k->strange, memory_order_relaxed) &&
+            !gives_elements(k, out, args[k->input], n))
+            atomic_store_explicit(&k->strange, true, memory_order_relaxed);
     }
     return NULL;
 }
@@ -197,6 +93,33 @@ typedef struct {
     tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
+
+/* One line of a job, on a pool or (NULL) alone. */
+typedef struct {
+    const job *j;
+    tn_thread_pool *pool;
+    int64_t base; /* its first element */
+    uint64_t *x;  /* [size]: what is sorted */
+    uint32_t *order, *before;
+    const tn_sort_values *key;
+    char *out;
+} line;
+
+/* Elements that a piece of work on a line takes. */
+enum { PART = 4096 };
+
+static void for_parts(const line *l, double cost_ns, tn_parallel_fn *fn)
+{
+    int64_t n = l->j->s->size;
+    tn_parallel_for(l->pool, (n + PART - 1) / PART, cost_ns * PART, fn, (void *)l);
+}
+
+static void find_part(const line *l, int64_t *begin, int64_t *end)
+{
+    *begin *= PART;
+    *end *= PART;
+    if (*end > l->j->s->size) *end = l->j->s->size;
+}
 
 /* A few elements may have the key of another: -0 that of 0, a NaN that of all NaNs. */
 enum { STRANGE = 2 };
@@ -248,6 +171,14 @@ static void put_strange(const job *j, const void *keys, const void *sorted, cons
     }
 }
 
+static void restore(void *ctx, int64_t begin, int64_t end)
+{
+    const line *l = ctx;
+    int64_t w = tn_width(l->j->s->inputs[0].type), kw = l->key->wide ? 8 : 4;
+    tn_restore_keys(tn_cpu_isa(), l->key->element, l->key->descending, (char *)l->x + begin * kw,
+                    end - begin, l->out + begin * w);
+}
+
 /* One tensor by one key that is the element itself, or nearly so: keys are sorted, and turned back
  * into elements. False where that can't be. */
 static bool sort_elements(const job *j, tn_thread_pool *pool, int64_t base, void *memory)
@@ -255,36 +186,195 @@ static bool sort_elements(const job *j, tn_thread_pool *pool, int64_t base, void
     const tn_sort *s = j->s;
     const tn_sort_values *k = &j->keys[0];
     int64_t n = s->size, w = tn_width(s->inputs[0].type), kw = k->wide ? 8 : 4;
-    const char *keys = (const char *)k->values + base * kw;
+    char *keys = (char *)k->values + base * kw, *out = (char *)s->results[0].data + base * w;
+    line l = {.j = j, .key = k, .x = (void *)keys, .out = out};
+    if (k->gives_elements) {
+        tn_sort_array(pool, k->wide, keys, n, restore, &l);
+        return true;
+    }
     const char *elements = (const char *)s->inputs[0].data + base * w;
     uint64_t strange[STRANGE];
     uint32_t n_strange = find_strange(j, keys, elements, n, strange);
     if (n_strange > STRANGE) return false;
-    char *out = (char *)s->results[0].data + base * w;
+    l.x = memory;
     memcpy(memory, keys, (size_t)(n * kw));
-    sort_array(pool, k->wide, memory, n);
-    tn_restore_keys(tn_cpu_isa(), k->element, k->descending, memory, n, out);
+    tn_sort_array(pool, k->wide, memory, n, restore, &l);
     for (uint32_t i = 0; i < n_strange; i++)
         put_strange(j, keys, memory, elements, n, strange[i], out);
     return true;
 }
 
-static void sort_line(const job *j, tn_thread_pool *pool, int64_t line, char *memory)
+/* --- the order of a line --- */
+
+/* A key (or the upper half of one of 64 bits) and its place in the order so far are one number. */
+static void fill(void *ctx, int64_t begin, int64_t end)
+{
+    const line *l = ctx;
+    find_part(l, &begin, &end);
+    int64_t step = l->j->s->step;
+    if (l->key->wide) {
+        const uint64_t *keys = (const uint64_t *)l->key->values + l->base;
+        for (int64_t i = begin; i < end; i++)
+            l->x[i] = (keys[(l->before ? l->before[i] : i) * step] >> 32 << 32) | (uint64_t)i;
+    } else {
+        const uint32_t *keys = (const uint32_t *)l->key->values + l->base;
+        for (int64_t i = begin; i < end; i++)
+            l->x[i] = (uint64_t)keys[(l->before ? l->before[i] : i) * step] << 32 | (uint64_t)i;
+    }
+}
+
+static uint64_t low_half(const line *l, uint64_t x)
+{
+    uint32_t place = (uint32_t)x;
+    const uint64_t *keys = (const uint64_t *)l->key->values + l->base;
+    return keys[(l->before ? l->before[place] : place) * l->j->s->step] << 32 | place;
+}
+
+/* A run of x with equal upper halves of their keys is sorted by the lower ones; halves are not
+ * needed any more. */
+static void sort_run(const line *l, tn_thread_pool *pool, int64_t begin, int64_t end)
+{
+    enum { FEW = 8 };
+    uint64_t *x = l->x;
+    for (int64_t i = begin; i < end; i++) x[i] = low_half(l, x[i]);
+    if (end - begin > FEW) {
+        tn_sort_array(pool, true, x + begin, end - begin, NULL, NULL);
+        return;
+    }
+    for (int64_t i = begin + 1; i < end; i++) {
+        uint64_t v = x[i];
+        int64_t at = i;
+        for (; at > begin && x[at - 1] > v; at--) x[at] = x[at - 1];
+        x[at] = v;
+    }
+}
+
+/* The runs that begin in a range: heads are what x was before any of it was changed. */
+static void sort_runs(void *ctx, int64_t begin, int64_t end)
+{
+    const line *l = ctx;
+    int64_t n = l->j->s->size;
+    find_part(l, &begin, &end);
+    const uint32_t *heads = l->order;
+    while (begin < end && begin > 0 && heads[begin] == heads[begin - 1]) begin++;
+    while (begin < end) {
+        int64_t run = begin + 1;
+        while (run < n && heads[run] == heads[begin]) run++;
+        if (run - begin > 1) sort_run(l, NULL, begin, run);
+        begin = run;
+    }
+}
+
+static void take_heads(void *ctx, int64_t begin, int64_t end)
+{
+    const line *l = ctx;
+    find_part(l, &begin, &end);
+    for (int64_t i = begin; i < end; i++) l->order[i] = (uint32_t)(l->x[i] >> 32);
+}
+
+static void take_order(void *ctx, int64_t begin, int64_t end)
+{
+    const line *l = ctx;
+    find_part(l, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        uint32_t place = (uint32_t)l->x[i];
+        l->order[i] = l->before ? l->before[place] : place;
+    }
+}
+
+#define PLACE(T)                                                                                   \
+    for (int64_t k = begin; k < end; k++) ((T *)to)[k * step] = ((const T *)from)[order[k] * step]
+#define PLACE_PLACES(T)                                                                            \
+    for (int64_t k = begin; k < end; k++) ((T *)to)[k * step] = (T)order[k]
+
+typedef unsigned __int128 widest;
+
+/* Results [begin, end) of a line. */
+static void place(const line *l, const uint32_t *order, int64_t begin, int64_t end)
+{
+    const tn_sort *s = l->j->s;
+    int64_t step = s->step;
+    order -= begin;
+    for (uint32_t i = 0; i < s->n; i++) {
+        int64_t w = tn_width(s->inputs[i].type);
+        const char *from = (const char *)s->inputs[i].data + l->base * w;
+        char *to = (char *)s->results[i].data + l->base * w;
+        if (s->is_place && s->is_place[i]) {
+            if (w == 4) PLACE_PLACES(uint32_t);
+            else PLACE_PLACES(uint64_t);
+            continue;
+        }
+        switch (w) {
+        case 1: PLACE(uint8_t); break;
+        case 2: PLACE(uint16_t); break;
+        case 4: PLACE(uint32_t); break;
+        case 8: PLACE(uint64_t); break;
+        default: PLACE(widest); break;
+        }
+    }
+}
+
+static void place_part(void *ctx, int64_t begin, int64_t end)
+{
+    const line *l = ctx;
+    find_part(l, &begin, &end);
+    place(l, l->order + begin, begin, end);
+}
+
+/* With one key of 32 bits, of each range as soon as it is sorted. */
+static void place_range(void *ctx, int64_t begin, int64_t end)
+{
+    const line *l = ctx;
+    uint32_t order[PART];
+    for (int64_t at = begin; at < end; at += PART) {
+        int64_t n = end - at < PART ? end - at : PART;
+        for (int64_t i = 0; i < n; i++) order[i] = (uint32_t)l->x[at + i];
+        place(l, order, at, at + n);
+    }
+}
+
+/* Sorts the order so far by one more key, stably. */
+static void sort_order(line *l)
+{
+    int64_t n = l->j->s->size;
+    for_parts(l, 1, fill);
+    tn_sort_array(l->pool, true, l->x, n, NULL, NULL);
+    if (l->key->wide) {
+        if (l->x[0] >> 32 == l->x[n - 1] >> 32) {
+            sort_run(l, l->pool, 0, n);
+        } else {
+            for_parts(l, 1, take_heads);
+            for_parts(l, 5, sort_runs);
+        }
+    }
+    for_parts(l, 1, take_order);
+}
+
+/* Memory of a line: what is sorted, and two orders. */
+static size_t line_memory(const tn_sort *s)
+{
+    return (size_t)s->size * (sizeof(uint64_t) + 2 * sizeof(uint32_t));
+}
+
+static void sort_line(const job *j, tn_thread_pool *pool, int64_t number, char *memory)
 {
     const tn_sort *s = j->s;
-    size_t n = (size_t)s->size, pairs = 2 * n * sizeof(pair);
-    int64_t base = tn_sort_line(s, line);
+    int64_t n = s->size, base = tn_sort_line(s, number);
     if (j->by_elements && sort_elements(j, pool, base, memory)) return;
-    int64_t *offsets = (int64_t *)(memory + pairs);
-    uint32_t *order = (uint32_t *)(offsets + n);
-    for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    for (uint32_t i = j->n_keys; i--;) {
-        const tn_sort_values *k = &j->keys[i];
-        if (k->wide) sort_wide(k->values, base, s->step, order, s->size, memory);
-        else sort_narrow(pool, k->values, base, s->step, order, s->size, memory);
+    line l = {.j = j, .pool = pool, .base = base, .x = (uint64_t *)memory, .key = j->keys};
+    if (j->n_keys == 1 && !l.key->wide) {
+        for_parts(&l, 1, fill);
+        tn_sort_array(pool, true, l.x, n, place_range, &l);
+        return;
     }
-    for (size_t i = 0; i < n; i++) offsets[i] = base + order[i] * s->step;
-    tn_sort_place(s, line, offsets);
+    uint32_t *orders[] = {(uint32_t *)(l.x + n), (uint32_t *)(l.x + n) + n};
+    for (uint32_t i = j->n_keys; i--;) {
+        l.key = &j->keys[i];
+        l.order = orders[i % 2];
+        sort_order(&l);
+        l.before = l.order;
+    }
+    for_parts(&l, 3.0 * s->n, place_part);
 }
 
 static void sort_lines(void *ctx, int64_t begin, int64_t end)
@@ -296,7 +386,7 @@ static void sort_lines(void *ctx, int64_t begin, int64_t end)
         tn_keep_first(&j->failure, TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory"));
         return;
     }
-    for (int64_t line = begin; line < end; line++) sort_line(j, NULL, line, memory);
+    for (int64_t i = begin; i < end; i++) sort_line(j, NULL, i, memory);
     tn_piece_memory_give(&j->memory, memory);
 }
 
@@ -344,6 +434,8 @@ static tn_status *fill_keys(const tn_sort *s, uint32_t n_keys, const tn_sort_key
         k->descending = found[i].descending;
         k->total = found[i].total;
         k->wide = tn_element_type_bits(k->element) == 64;
+        k->own = s->n == 1 && n_keys == 1 && s->inputs[0].type->element == k->element &&
+                 tn_keys_are_elements(k->element);
         k->n = n;
         k->values = tn_scratch_alloc(s->ctx->scratch, (size_t)n * (k->wide ? 8 : 4));
         if (!k->values) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
@@ -378,7 +470,11 @@ tn_status *tn_sort_make_values(const tn_sort *s, uint32_t *n, tn_sort_values **o
     tn_arena_free(c.arena);
     for (uint32_t i = 0; i < n_keys; i++)
         (*out)[i] =
-            (tn_sort_values){keys[i].wide, keys[i].descending, keys[i].element, keys[i].values};
+            (tn_sort_values){.wide = keys[i].wide,
+                             .descending = keys[i].descending,
+                             .gives_elements = keys[i].own && !atomic_load(&keys[i].strange),
+                             .element = keys[i].element,
+                             .values = keys[i].values};
     *n = n_keys;
     return status;
 }
@@ -392,15 +488,13 @@ tn_status *tn_sort_by_keys(const tn_sort *s, bool *done)
     j.by_elements = s->n == 1 && j.n_keys == 1 && s->step == 1 &&
                     s->inputs[0].type->element == j.keys[0].element &&
                     tn_keys_are_elements(j.keys[0].element);
-    tn_piece_memory_begin(&j.memory, s->ctx->scratch,
-                          (size_t)s->size *
-                              (2 * sizeof(pair) + sizeof(int64_t) + sizeof(uint32_t)));
+    tn_piece_memory_begin(&j.memory, s->ctx->scratch, line_memory(s));
     *done = true;
     /* Few lines go one after the other, each on all threads. */
     if (s->lines < tn_thread_pool_size(s->ctx->pool)) {
         void *memory = tn_piece_memory_take(&j.memory);
         if (!memory) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
-        for (int64_t line = 0; line < s->lines; line++) sort_line(&j, s->ctx->pool, line, memory);
+        for (int64_t i = 0; i < s->lines; i++) sort_line(&j, s->ctx->pool, i, memory);
         tn_piece_memory_give(&j.memory, memory);
         return NULL;
     }

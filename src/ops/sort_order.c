@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/sort_order.h"
 
+#include <string.h>
+
 /* Pairs of values that one search looks at: a comparator can share its parts so that walking it as
  * a tree would never end. */
 enum { BUDGET = 2000 };
@@ -43,6 +45,75 @@ static bool mirrored(search *s, const tn_value *x, const tn_value *y)
     return true;
 }
 
+/* --- floats whose zeros and NaNs are made alike --- */
+
+static uint64_t constant_bits(const tn_value *v)
+{
+    uint64_t bits = 0;
+    const tn_attr *value = tn_op_attr(v->op, TN_ATTR_value);
+    size_t bytes = (size_t)tn_element_type_bits(v->type->element) / 8;
+    if (value && value->kind == TN_ATTR_KIND_TENSOR && value->tensor.size >= bytes)
+        memcpy(&bits, value->tensor.data, bytes);
+    return bits;
+}
+
+static bool is_constant(const tn_value *v)
+{
+    return v->op && v->op->kind == TN_OP_constant;
+}
+
+static bool is_zero(const tn_value *v)
+{
+    uint64_t sign = (uint64_t)1 << (tn_element_type_bits(v->type->element) - 1);
+    return is_constant(v) && !(constant_bits(v) & ~sign);
+}
+
+/* One that comes after infinity. */
+static bool is_positive_nan(const tn_value *v)
+{
+    if (!is_constant(v)) return false;
+    switch ((int)v->type->element) {
+    case TN_F16: return constant_bits(v) - 0x7C01 < 0x3FF;
+    case TN_BF16: return constant_bits(v) - 0x7F81 < 0x7F;
+    case TN_F32: return constant_bits(v) - 0x7F800001 < 0x7FFFFF;
+    case TN_F64: return constant_bits(v) - 0x7FF0000000000001 < 0xFFFFFFFFFFFFF;
+    default: return false;
+    }
+}
+
+/* The argument x of which v is select(x != x, NaN, select(x == 0, 0, x)), its selects in either
+ * order; NULL for all else. */
+static const tn_value *unique_form(const search *s, const tn_value *v)
+{
+    bool nan = false, zero = false;
+    const tn_value *x = NULL;
+    for (v = tn_value_resolve((tn_value *)v); !is_arg(s, v);) {
+        const tn_op *select = v->op;
+        if (!select || select->region != s->region || select->kind != TN_OP_select) return NULL;
+        const tn_op *compare = tn_value_resolve(select->operands[0])->op;
+        if (!compare || compare->region != s->region || compare->kind != TN_OP_compare ||
+            tn_op_int(compare, TN_ATTR_compare_type, 0) == TN_comparison_type_TOTALORDER)
+            return NULL;
+        int64_t direction = tn_op_int(compare, TN_ATTR_comparison_direction, -1);
+        const tn_value *a = tn_value_resolve(compare->operands[0]),
+                       *b = tn_value_resolve(compare->operands[1]),
+                       *then = tn_value_resolve(select->operands[1]);
+        if (is_constant(a)) {
+            const tn_value *t = a;
+            a = b;
+            b = t;
+        }
+        if (!is_arg(s, a) || (x && x != a)) return NULL;
+        x = a;
+        if (direction == TN_comparison_direction_NE && b == a && is_positive_nan(then)) nan = true;
+        else if (direction == TN_comparison_direction_EQ && is_zero(b) && is_zero(then))
+            zero = true;
+        else return NULL;
+        v = tn_value_resolve(select->operands[2]);
+    }
+    return nan && zero && v == x ? v : NULL;
+}
+
 /* compare (key(x), key(y)) in one of two directions, or the same with its sides exchanged. */
 static bool is_comparison(search *s, const tn_value *v, int64_t up, int64_t down, tn_sort_key *out)
 {
@@ -59,6 +130,12 @@ static bool is_comparison(search *s, const tn_value *v, int64_t up, int64_t down
                          .descending = straight != (direction == up),
                          .total = tn_op_int(op, TN_ATTR_compare_type, 0) ==
                                   TN_comparison_type_TOTALORDER};
+    const tn_value *plain = out->total ? unique_form(s, out->left) : NULL;
+    if (plain) {
+        out->left = plain;
+        out->total = false;
+        out->unique = true;
+    }
     return true;
 }
 
@@ -78,7 +155,9 @@ static bool same_key(search *s, const tn_value *v, const tn_sort_key *key)
 {
     tn_sort_key equal;
     int64_t eq = TN_comparison_direction_EQ;
-    if (!is_comparison(s, v, eq, eq, &equal) || equal.total != key->total) return false;
+    if (!is_comparison(s, v, eq, eq, &equal) || equal.total != key->total ||
+        equal.unique != key->unique)
+        return false;
     if (equal.left == key->left) return true;
     /* Another copy of the same key: both mirror the key of y. */
     const tn_op *op = op_of(s, v, TN_OP_compare);

@@ -10,6 +10,8 @@
 typedef struct {
     const tn_value *left;
     bool descending, total; /* total: -NaN < -inf < -0 < +0 < inf < NaN */
+    bool unique; /* not total, but made so by select(x == 0, 0, x) and select(x != x, NaN, x): the
+                    key is x itself, zeros are equal, and so are NaNs, which come after infinity */
 } tn_sort_key;
 
 #define TN_SORT_KEYS 16

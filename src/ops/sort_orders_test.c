@@ -211,6 +211,62 @@ TEST(what_is_no_order_gives_a_permutation)
     }
 }
 
+/* Keys of 64 bits, of which many, few or all have the same upper half. */
+TEST(wide_keys_sort_stably)
+{
+    enum { N = 70000 };
+    static int64_t x[N], out[N];
+    static int32_t at[N], order[N];
+    for (int kind = 0; kind < 4; kind++) {
+        for (int i = 0; i < N; i++) {
+            int64_t upper = kind == 0 ? 7 : kind == 1 ? random_below(40000) : random_below(3) - 1;
+            int64_t lower = kind == 2 ? random_below(100) : random_below(1 << 30) * 3;
+            x[i] = (int64_t)((uint64_t)upper << 32 | (uint32_t)lower);
+            at[i] = i;
+        }
+        for (int threads = 0; threads < 2; threads++) {
+            tn_op *op = sort_op("70000xi64, 70000xi32", "i64, i64, i32, i32", 0);
+            tn_region *r = &op->regions[0];
+            finish(op, append_compare(r, TN_comparison_direction_LT, 3, &r->args[0], &r->args[1]));
+            if (threads) assert_null(tn_thread_pool_create(3, &pool));
+            RUN(op, IN(x, at), OUT(out, order));
+            tn_thread_pool_destroy(pool);
+            pool = NULL;
+            for (int i = 0; i < N; i++) {
+                assert_true(out[i] == x[order[i]]);
+                if (!i) continue;
+                assert_true(out[i - 1] < out[i] ||
+                            (out[i - 1] == out[i] && order[i - 1] < order[i]));
+            }
+        }
+    }
+}
+
+/* Where NaNs come after all else but are not equal by the comparison that leads to the second key,
+ * the second key doesn't order them. */
+TEST(equality_of_another_kind_is_no_second_key)
+{
+    for (int type = 1; type < 3; type++) {
+        tn_op *op = sort_op("4xf32, 4xi32", "f32, f32, i32, i32", 0);
+        tn_region *r = &op->regions[0];
+        tn_value *a = canonical(r, &r->args[0]), *b = canonical(r, &r->args[1]);
+        tn_value *less = append_compare(r, TN_comparison_direction_LT, 2, a, b);
+        tn_value *same = append_compare(r, TN_comparison_direction_EQ, type,
+                                        type == 2 ? a : &r->args[0], type == 2 ? b : &r->args[1]);
+        tn_value *next = append_compare(r, TN_comparison_direction_LT, 3, &r->args[2], &r->args[3]);
+        tn_value *both = append(r, TN_OP_and, "i1", same, next, NULL);
+        finish(op, append(r, TN_OP_or, "i1", less, both, NULL));
+        tn_sort_key keys[TN_SORT_KEYS];
+        assert_int_equal(tn_sort_find_keys(r, keys), type == 2 ? 2 : 0);
+        if (type == 2) assert_true(keys[0].unique && !keys[0].total && keys[0].left == r->args);
+        float x[] = {NAN, 1, -NAN, 1}, out[4];
+        int32_t y[] = {2, 9, 1, 8}, with[4];
+        RUN(op, IN(x, y), OUT(out, with));
+        if (type == 2) EXPECT(int32_t, with, 8, 9, 1, 2);
+        else EXPECT(int32_t, with, 8, 9, 2, 1);
+    }
+}
+
 TEST(a_million_is_sorted_quickly)
 {
     enum { N = 1 << 20 };
@@ -243,6 +299,8 @@ int main(void)
         cmocka_unit_test(captured_constants_are_no_obstacle),
         cmocka_unit_test(narrow_and_odd_types_have_orders),
         cmocka_unit_test(what_is_no_order_gives_a_permutation),
+        cmocka_unit_test(wide_keys_sort_stably),
+        cmocka_unit_test(equality_of_another_kind_is_no_second_key),
         cmocka_unit_test(a_million_is_sorted_quickly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
