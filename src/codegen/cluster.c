@@ -14,6 +14,7 @@
 #define RECENT_FOR_CONSUMERS  24
 #define RECENT_FOR_NEIGHBOURS 8
 #define RECENT_GROUPS         4
+#define READS_AT_MOST         12
 #define SLICED_AT_MOST        8
 #define JOINED_AT_LEAST       256
 
@@ -218,13 +219,32 @@ static bool precedes(const tn_groups *f, const tn_op *op, int64_t g)
     return true;
 }
 
-static bool may_join(const tn_groups *f, const tn_op *op, int64_t g, uint32_t recent)
+/* As tn_group_weight; what group `g` has of constants and loads takes nothing again. */
+static uint32_t weight_in(const tn_groups *f, const tn_op *op, uint32_t g)
+{
+    uint32_t weight = tn_group_weight(f, op);
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const tn_value *v = tn_cluster_source(op->operands[i]);
+        if (tn_is_mapped(f->c, v) || tn_constant_of(v))
+            weight -= f->c->held[v->id] == f->first + g + 1;
+    }
+    return weight;
+}
+
+static bool may_join(const tn_groups *f, const tn_op *op, int64_t g, uint32_t recent,
+                     uint32_t limit)
 {
     if (g < 0 || !f->c->fuse) return false;
     const tn_group *x = &f->groups[g];
     return !x->single && x->n == tn_type_elements(op->results[0].type) &&
-           f->clock - x->last <= recent && x->weight + tn_group_weight(f, op) <= TN_TILE_OPS &&
+           f->clock - x->last <= recent && x->weight + weight_in(f, op, (uint32_t)g) <= limit &&
            precedes(f, op, g);
+}
+
+/* Ops that want nothing of each other share a large program only where it reads few arrays. */
+static uint32_t limit_for_neighbours(const tn_groups *f, uint32_t g)
+{
+    return f->groups[g].reads <= READS_AT_MOST ? tn_group_limit(f) : TN_TILE_FEW_OPS;
 }
 
 static void remember(tn_groups *f, uint32_t g)
@@ -242,9 +262,10 @@ static uint32_t choose(tn_groups *f, const tn_op *op)
         int64_t g = group_of(f, op->operands[i]);
         if (g > last) last = g;
     }
-    if (may_join(f, op, last, RECENT_FOR_CONSUMERS)) return (uint32_t)last;
+    if (may_join(f, op, last, RECENT_FOR_CONSUMERS, tn_group_limit(f))) return (uint32_t)last;
     for (uint32_t i = 0; i < RECENT_GROUPS; i++)
-        if (f->recent[i] && may_join(f, op, f->recent[i] - 1, RECENT_FOR_NEIGHBOURS))
+        if (f->recent[i] && may_join(f, op, f->recent[i] - 1, RECENT_FOR_NEIGHBOURS,
+                                     limit_for_neighbours(f, f->recent[i] - 1)))
             return f->recent[i] - 1;
     return add_group(f, (tn_group){.n = tn_type_elements(op->results[0].type)});
 }
@@ -260,7 +281,12 @@ static void join(tn_groups *f, tn_op *op)
         if (old) memcpy(g->ops, old, g->n_ops * sizeof *old);
     }
     g->ops[g->n_ops++] = (tn_group_op){op, false};
-    g->weight += tn_group_weight(f, op);
+    g->weight += weight_in(f, op, at);
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const tn_value *v = tn_cluster_source(op->operands[i]);
+        if (tn_is_mapped(f->c, v) || tn_constant_of(v)) f->c->held[v->id] = f->first + at + 1;
+        else g->reads += group_of(f, v) != at;
+    }
     g->last = f->clock;
     op->mark = f->first + at;
     remember(f, at);

@@ -23,7 +23,8 @@ typedef struct tn_cluster_context {
     bool fuse;                         /* false: every op by itself */
     tn_jit *jit;                       /* or NULL */
     uint8_t *flags;                    /* [n_values]: private */
-    uint32_t *slots, *last_use, *held; /* [n_values]: private */
+    uint32_t *slots, *last_use, *held; /* [n_values]: private; held of constants and loads: by
+                                          cluster.c, else by recompute.c */
     uint32_t n_groups, n_values;
     /* [n_values] of native_maker.h */
     void *natives, *native_elements;

@@ -10,7 +10,8 @@ typedef struct {
     const tn_op *single;
     tn_group_op *ops;
     uint32_t n_ops, capacity;
-    uint32_t weight; /* micro-ops and registers that it may take, TN_TILE_OPS at most */
+    uint32_t weight; /* micro-ops and registers that it may take: tn_group_limit at most */
+    uint32_t reads;  /* operands of its ops that it doesn't make */
     uint32_t last;   /* when an op joined it */
     int64_t n;       /* elements */
 } tn_group;
@@ -33,6 +34,10 @@ static inline bool tn_is_mapped(const tn_cluster_context *c, const tn_value *v)
 }
 
 uint32_t tn_group_weight(const tn_groups *f, const tn_op *op);
+static inline uint32_t tn_group_limit(const tn_groups *f)
+{
+    return f->c->jit ? TN_TILE_OPS : TN_TILE_FEW_OPS;
+}
 
 /* Lets groups compute cheap values again that they would otherwise have to find in memory, where
  * that makes memory free: what goes in is kept for others anyway. */

@@ -108,7 +108,7 @@ static bool is_worth_it(search *s, const tn_value *v)
     if (cost >= tn_type_bytes(v->type)) return false;
     uint32_t weight = 0;
     for (uint32_t i = 0; i < s->n_copies; i++) weight += tn_group_weight(s->f, s->copies[i]);
-    return s->f->groups[s->at].weight + weight <= TN_TILE_OPS;
+    return s->f->groups[s->at].weight + weight <= tn_group_limit(s->f);
 }
 
 /* --- copying --- */

@@ -19,7 +19,9 @@ struct tn_thread_pool;
 
 /* Bytes of all registers together, on the stack of whoever runs a tile. */
 #define TN_TILE_REGISTERS 65536
-#define TN_TILE_OPS       64 /* micro-ops of one program, at most */
+#define TN_TILE_OPS       384 /* micro-ops of one program, at most */
+#define TN_TILE_FEW_OPS                                                                            \
+    64 /* the same without machine code, and of strangers that stream side by side */
 
 /* From the linear index of the space to an element of an operand: the index is taken apart by
  * `size`, outermost dimension first, and the parts weighed by `step` (in elements). Neighbours that

@@ -191,6 +191,7 @@ static uint32_t tile_size(uint32_t n_places, unsigned widest)
 {
     uint32_t tile = n_places ? TILE_AT_MOST : TILE_WITHOUT_REGISTERS;
     while (tile > TILE_AT_LEAST && n_places * tile * widest > REGISTERS_BYTES) tile /= 2;
+    while (n_places * tile * widest > TN_TILE_REGISTERS) tile /= 2;
     return tile;
 }
 

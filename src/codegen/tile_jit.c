@@ -17,6 +17,10 @@ typedef struct {
     tn_jv of_input[TN_TILE_OPS * TN_KERNEL_OPERANDS], of_output[TN_TILE_OPS], of_reg[TN_TILE_OPS];
     tn_element_type type_of_reg[TN_TILE_OPS], type_of_output[TN_TILE_OPS];
     uint32_t made_regs[TN_TILE_OPS], n_made_regs; /* by the run itself */
+    uint32_t n_live;                              /* of those: what is read behind the run */
+    bool is_made[TN_TILE_OPS];
+    uint32_t last_read[TN_TILE_OPS]; /* the last micro-op, plus 1, that reads a register */
+    uint32_t fill_of[TN_TILE_OPS];   /* the fill of a register, plus 1 */
     uint32_t made_outputs[TN_TILE_OPS], n_made_outputs;
     bool is_worth_it;
     int64_t row;                           /* of those loads */
@@ -27,11 +31,12 @@ static void begin(run *r, builder *b)
 {
     r->b = b;
     tn_jit_begin(b->c->jit, &r->piece);
-    r->n_ports = r->n_ops = r->n_made_regs = r->n_made_outputs = 0;
+    r->n_ports = r->n_ops = r->n_made_regs = r->n_made_outputs = r->n_live = 0;
     r->is_worth_it = false;
     for (uint32_t i = 0; i < b->n_inputs; i++) r->of_input[i] = TN_JIT_NO_VALUE;
     for (uint32_t i = 0; i < b->n_outputs; i++) r->of_output[i] = TN_JIT_NO_VALUE;
     for (uint32_t i = 0; i < b->n_regs; i++) r->of_reg[i] = TN_JIT_NO_VALUE;
+    memset(r->is_made, 0, b->n_regs * sizeof *r->is_made);
 }
 
 static uint32_t add_port(run *r, site s, unsigned bytes, bool is_output)
@@ -82,12 +87,10 @@ static tn_jv value_at(run *r, site s, tn_element_type e)
             break;
         }
         /* A fill is the same element everywhere. */
-        for (uint32_t i = 0; i < b->n_fills; i++)
-            if (b->fill_reg[i] == s.index) {
-                s = b->fill_from[i];
-                splat = true;
-                break; /* s.index is another thing now */
-            }
+        if (r->fill_of[s.index]) {
+            s = b->fill_from[r->fill_of[s.index] - 1];
+            splat = true;
+        }
         break;
     case AT_ADDRESS: break;
     }
@@ -105,13 +108,29 @@ static bool is_better(const tn_op *op)
            to == TN_F16;
 }
 
-static bool add(run *r, const micro *m)
+/* Counts what the run has to leave in registers behind micro-op `at`, `m`, of which it is the last.
+ */
+static void count_live(run *r, const micro *m, uint32_t at)
 {
+    for (uint32_t k = 0; k < m->op.kernel.n_operands; k++) {
+        uint32_t g = m->in[k].index;
+        if (m->in[k].kind != IN_REGISTER || !r->is_made[g] || r->last_read[g] != at + 1) continue;
+        r->is_made[g] = false;
+        r->n_live--;
+    }
+    if (m->out.kind == AT_OUTPUT || r->last_read[m->out.index] <= at + 1) return;
+    r->is_made[m->out.index] = true;
+    r->n_live++;
+}
+
+static bool add(run *r, uint32_t at)
+{
+    const micro *m = &r->b->ops[at];
     const tn_op *op = m->source;
     if (!op || !m->op.kernel.run) return false;
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (!tn_jit_has_type(tn_operand_type(op, i)->element)) return false;
-    if (r->n_ports + op->n_operands + r->n_made_regs + r->n_made_outputs + 2 > TN_JIT_PORTS)
+    if (r->n_ports + op->n_operands + r->n_live + r->n_made_outputs + 2 > TN_JIT_PORTS)
         return false;
     uint32_t n_ports = r->n_ports;
     tn_jit_piece before = r->piece;
@@ -145,19 +164,10 @@ static bool add(run *r, const micro *m)
         r->type_of_reg[m->out.index] = e;
         r->made_regs[r->n_made_regs++] = m->out.index;
     }
+    count_live(r, m, at);
     r->is_worth_it |= r->n_ops > 0 || is_better(op);
     r->n_ops++;
     return true;
-}
-
-static bool is_read_after(const builder *b, uint32_t r, uint32_t at)
-{
-    for (uint32_t i = at; i < b->n_ops; i++) {
-        const micro *m = &b->ops[i];
-        for (uint32_t k = 0; k < TN_KERNEL_OPERANDS && k < m->op.kernel.n_operands; k++)
-            if (m->in[k].kind == IN_REGISTER && m->in[k].index == r) return true;
-    }
-    return false;
 }
 
 /* Micro-ops [first, first + r->n_ops) as one; false if it isn't worth it. Results are stored last,
@@ -175,7 +185,7 @@ static bool end(run *r, uint32_t first, micro *out)
     }
     for (uint32_t i = 0; i < r->n_made_regs; i++) {
         uint32_t g = r->made_regs[i];
-        if (!is_read_after(b, g, first + r->n_ops)) continue;
+        if (r->last_read[g] <= first + r->n_ops) continue;
         tn_element_type e = r->type_of_reg[g];
         unsigned bytes = (unsigned)tn_element_type_bytes(e);
         uint32_t port = add_port(r, (site){IN_REGISTER, g, 0, 0}, bytes, true);
@@ -197,16 +207,27 @@ static bool end(run *r, uint32_t first, micro *out)
     return true;
 }
 
-/* Loads through maps want nothing that the program makes. */
-static void move_loads_first(builder *b)
+/* Loads through maps want nothing that the program makes. `room` is for as many micro-ops. */
+static void move_loads_first(builder *b, micro *room)
 {
-    micro loads[TN_TILE_OPS], rest[TN_TILE_OPS];
     uint32_t n_loads = 0, n_rest = 0;
-    for (uint32_t i = 0; i < b->n_ops; i++)
-        if (b->ops[i].op.kernel.run) rest[n_rest++] = b->ops[i];
-        else loads[n_loads++] = b->ops[i];
-    memcpy(b->ops, loads, n_loads * sizeof *loads);
-    memcpy(b->ops + n_loads, rest, n_rest * sizeof *rest);
+    for (uint32_t i = 0; i < b->n_ops; i++) {
+        if (b->ops[i].op.kernel.run) room[n_rest++] = b->ops[i];
+        else b->ops[n_loads++] = b->ops[i];
+    }
+    memcpy(b->ops + n_loads, room, n_rest * sizeof *room);
+}
+
+static void find_uses(run *r, const builder *b)
+{
+    memset(r->last_read, 0, b->n_regs * sizeof *r->last_read);
+    memset(r->fill_of, 0, b->n_regs * sizeof *r->fill_of);
+    for (uint32_t i = 0; i < b->n_ops; i++) {
+        const micro *m = &b->ops[i];
+        for (uint32_t k = 0; m->op.kernel.run && k < m->op.kernel.n_operands; k++)
+            if (m->in[k].kind == IN_REGISTER) r->last_read[m->in[k].index] = i + 1;
+    }
+    for (uint32_t i = 0; i < b->n_fills; i++) r->fill_of[b->fill_reg[i]] = i + 1;
 }
 
 enum { ROW_AT_LEAST = 128 };
@@ -259,12 +280,13 @@ void tn_tile_jit(builder *b)
     run r;
     micro kept[TN_TILE_OPS], loads[TN_TILE_OPS];
     uint32_t n = 0, at = 0;
-    move_loads_first(b);
+    move_loads_first(b, kept);
+    find_uses(&r, b);
     find_row_loads(b, loads, &r);
     b->cost = 0;
     while (at < b->n_ops) {
         begin(&r, b);
-        while (at + r.n_ops < b->n_ops && add(&r, &b->ops[at + r.n_ops])) {}
+        while (at + r.n_ops < b->n_ops && add(&r, at + r.n_ops)) {}
         micro code;
         if (r.n_ops && end(&r, at, &code)) {
             kept[n++] = code;
