@@ -258,18 +258,27 @@ static void load_run(const source *s, void *to, int64_t at, int64_t n, int64_t s
     else load_strided(to, from, s->bytes, n, step);
 }
 
-/* A short row that repeats: what was laid down of it is copied on. */
-static void load_periodic(const source *s, int64_t period, int64_t begin, int64_t n, char *to)
+/* A row of `period` elements that repeats: what was laid down of it is copied on. */
+static void load_periodic(const source *s, int64_t row, int64_t period, int64_t at, int64_t n,
+                          char *to)
 {
-    int64_t at = begin % period, bytes = s->bytes, first = period - at,
-            done = n < period ? n : period;
+    enum { LINE = 64 };
+    int64_t bytes = s->bytes, first = period - at, done = n < period ? n : period;
     if (first > done) first = done;
-    load_run(s, to, at, first, 1);
-    if (done > first) load_run(s, to + first * bytes, 0, done - first, 1);
-    while (done < n) {
-        int64_t run = done < n - done ? done : n - done;
-        memcpy(to + done * bytes, to, (size_t)(run * bytes));
-        done += run;
+    load_run(s, to, row + at, first, 1);
+    if (done > first) load_run(s, to + first * bytes, row, done - first, 1);
+    int64_t have = done * bytes, all = n * bytes, one = period * bytes;
+    if (have < all && one <= LINE && LINE % one == 0) {
+        char line[LINE];
+        for (int64_t k = 0; k < LINE; k += one) memcpy(line + k, to, (size_t)one);
+        for (; all - have >= LINE; have += LINE) memcpy(to + have, line, LINE);
+        memcpy(to + have, line, (size_t)(all - have));
+        return;
+    }
+    while (have < all) {
+        int64_t run = have < all - have ? have : all - have;
+        memcpy(to + have, to, (size_t)run);
+        have += run;
     }
 }
 
@@ -301,7 +310,10 @@ static inline void advance(place *p, const tn_access_map *m, int64_t run)
     }
 }
 
-enum { SHORT_ROW = 32 }; /* elements: calls for each would take longer than the elements do */
+enum {
+    SHORT_ROW = 32, /* elements: calls for each would take longer than the elements do */
+    REPEATED = 1024
+};
 
 #define SHORT_ROWS(T)                                                                              \
     static void load_short_rows_##T(const tn_access_map *m, const T *from, int64_t begin,          \
@@ -319,6 +331,25 @@ enum { SHORT_ROW = 32 }; /* elements: calls for each would take longer than the 
 SHORT_ROWS(uint32_t)
 SHORT_ROWS(uint64_t)
 
+/* Rows each of which stands several times in a row. */
+static void load_repeated(const tn_access_map *m, const source *s, int64_t begin, int64_t n,
+                          char *to)
+{
+    uint32_t repeats = m->n_dims - 2;
+    int64_t length = m->size[repeats + 1];
+    tn_access_map all = *m; /* the repeats of a row as one of step 0 */
+    all.n_dims--;
+    all.size[repeats] *= length;
+    place p = place_of(&all, begin);
+    while (n > 0) {
+        int64_t left = all.size[repeats] - p.index[repeats], run = left < n ? left : n;
+        load_periodic(s, p.at, length, p.index[repeats] % length, run, to);
+        to += run * s->bytes;
+        n -= run;
+        advance(&p, &all, run);
+    }
+}
+
 static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t n, char *to)
 {
     if (!m->n_dims) {
@@ -326,13 +357,18 @@ static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t
         return;
     }
     uint32_t inner = m->n_dims - 1;
+    if (inner && !s->ramp && !m->n_cuts && m->step[inner] == 1 && m->step[inner - 1] == 0 &&
+        m->size[inner] <= REPEATED && m->size[inner] * m->size[inner - 1] > SHORT_ROW) {
+        load_repeated(m, s, begin, n, to);
+        return;
+    }
     if (!s->ramp && !m->n_cuts && m->size[inner] <= SHORT_ROW && (s->bytes == 4 || s->bytes == 8)) {
         if (s->bytes == 4) load_short_rows_uint32_t(m, (const void *)s->from, begin, n, (void *)to);
         else load_short_rows_uint64_t(m, (const void *)s->from, begin, n, (void *)to);
         return;
     }
     if (m->n_dims == 2 && m->step[0] == 0 && m->step[1] == 1 && m->size[1] < n) {
-        load_periodic(s, m->size[1], begin, n, to);
+        load_periodic(s, 0, m->size[1], begin % m->size[1], n, to);
         return;
     }
     place p = place_of(m, begin);

@@ -25,8 +25,8 @@ static void reduce(const tn_rows_step *s, const uintptr_t *at, int64_t first, in
     const tn_lines *l = s->lines;
     const char *from = (const char *)at[s->refs[0]];
     size_t row = (size_t)s->per_row * l->from_bytes;
-    for (int64_t i = 0; i < n; i++)
-        l->folds.row(from + (size_t)(first + i) * row, s->per_row, acc + (size_t)i * l->acc_bytes);
+    tn_fold_rows(&l->folds, from + (size_t)first * row, s->per_row, l->from_bytes, n, acc,
+                 l->acc_bytes);
     char init[16];
     const void *given = (const void *)at[s->refs[1]];
     if (l->load.run) {

@@ -134,10 +134,9 @@ static inline float one_bf16(uint16_t x)
             for (; at < n; at++) lanes[at] = one(x[at]);                                           \
         }                                                                                          \
         for (int64_t k = 0; at < n; k++, at++) lanes[k] = OP(lanes[k], one(x[at]));                \
-        while (valid > 1) {                                                                        \
-            int64_t half = valid / 2;                                                              \
-            valid -= half;                                                                         \
-            for (int64_t k = 0; k < half; k++) lanes[k] = OP(lanes[k], lanes[k + valid]);          \
+        for (int64_t half = LANES / 2; half; half /= 2) {                                          \
+            for (int64_t k = 0; k + half < valid; k++) lanes[k] = OP(lanes[k], lanes[k + half]);   \
+            if (valid > half) valid = half;                                                        \
         }                                                                                          \
         memcpy(out, lanes, sizeof(A));                                                             \
     }                                                                                              \
@@ -374,7 +373,7 @@ UNSIGNED(BY_BITS)
 
 static tn_line_folds of_bits(tn_op_kind op, unsigned bytes)
 {
-#define PAIR(name) ((tn_line_folds){name##_row, NULL, NULL, name##_columns})
+#define PAIR(name) ((tn_line_folds){.row = name##_row, .columns = name##_columns})
 #define CASE(S, T)                                                                                 \
     case sizeof(T):                                                                                \
         switch ((int)op) {                                                                         \
@@ -396,9 +395,10 @@ tn_line_folds_finder TN_ISA_NAME(tn_find_line_folds);
 
 tn_line_folds TN_ISA_NAME(tn_find_line_folds)(tn_op_kind op, tn_element_type from)
 {
-#define INEXACT(name)   ((tn_line_folds){name, name##_append, name##_finish, name##_columns})
-#define EXACT(name)     ((tn_line_folds){name, NULL, NULL, name##_columns})
-#define ROWS_ONLY(name) ((tn_line_folds){name, NULL, NULL, NULL})
+#define INEXACT(name)                                                                              \
+    ((tn_line_folds){name, name##_append, name##_finish, name##_columns, {.tree = NULL}})
+#define EXACT(name)     ((tn_line_folds){.row = name, .columns = name##_columns})
+#define ROWS_ONLY(name) ((tn_line_folds){.row = name})
 #define OF(sum, product, max, min)                                                                 \
     return op == TN_OP_add        ? sum                                                            \
            : op == TN_OP_multiply ? product                                                        \

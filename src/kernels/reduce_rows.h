@@ -3,14 +3,14 @@
  * accumulators in registers, and of columns, many of them side by side.
  *
  * Rows: 256 bytes of lanes take every so many-th element each; blocks of lanes are folded into a
- * total, and the lanes by halves at the end. Columns: elements one after the other. What is
+ * total, and the lanes by halves at the end: lane k with lane k + 2^i for the largest 2^i first.
+ * Fewer elements than lanes are so many lanes. Columns: elements one after the other. What is
  * combined with what depends on n alone, so every instruction set gives the same bits. Accumulators
  * have the type of the elements, or f32 for sums of bf16 and f16. Threads: any. */
 #ifndef TN_KERNELS_REDUCE_ROWS_H
 #define TN_KERNELS_REDUCE_ROWS_H
 
-#include "base/cpu_features.h"
-#include "ir/ir.h"
+#include "kernels/short_rows.h"
 
 /* Folds n >= 1 elements from `row` into *out. */
 typedef void tn_row_fold_fn(const void *row, int64_t n, void *out);
@@ -37,10 +37,21 @@ typedef struct {
     tn_row_append_fn *append;
     tn_row_finish_fn *finish;
     tn_column_fold_fn *columns;
+    tn_short_rows short_rows; /* give what `row` gives */
 } tn_line_folds;
 
 /* By add, multiply, maximum, minimum, and, or, xor; row and columns may be NULL, each. */
 tn_line_folds tn_line_folds_of(tn_isa isa, tn_op_kind op, tn_element_type from);
+
+/* Is it worth anything to fold rows of so many elements? */
+static inline bool tn_has_row_fold(const tn_line_folds *f, int64_t length)
+{
+    return f->row && length >= (f->short_rows.tree ? 2 : 32);
+}
+/* Folds n rows of `length` elements, one behind the other, of `from_bytes` each, into out[n] of
+ * acc_bytes each. */
+void tn_fold_rows(const tn_line_folds *f, const void *rows, int64_t length, size_t from_bytes,
+                  int64_t n, void *out, size_t acc_bytes);
 
 /* One build supplies: */
 typedef tn_line_folds tn_line_folds_finder(tn_op_kind op, tn_element_type from);

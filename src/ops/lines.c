@@ -9,7 +9,6 @@
 enum {
     PIECE = 1 << 16, /* elements that are worth a piece of their own */
     MANY = 16,       /* lines, or groups of columns, that are pieces enough */
-    ROW_AT_LEAST = 32,
     COLUMNS_AT_LEAST = 16,
     SHARE_OF_COLUMNS = 16,
     SHARE_OF_ROW = 1024,
@@ -67,7 +66,7 @@ bool tn_lines_find(const tn_op *op, tn_op_kind kind, tn_lines *l)
     tn_isa isa = tn_cpu_isa();
     l->folds = tn_line_folds_of(isa, kind, e);
     bool rows = l->inner == 1;
-    if (rows ? !l->folds.row || l->length < ROW_AT_LEAST
+    if (rows ? !tn_has_row_fold(&l->folds, l->length)
              : !l->folds.columns || l->inner < COLUMNS_AT_LEAST)
         return false;
     l->op = kind;
@@ -126,7 +125,18 @@ typedef struct {
     const char *x;
     char *partial;
     int64_t tiles; /* of columns */
+    int64_t rows;  /* of a piece, where they are whole */
 } job;
+
+static void fold_whole_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    const tn_lines *l = j->l;
+    int64_t first = begin * j->rows, last = end * j->rows < l->outer ? end * j->rows : l->outer;
+    tn_fold_rows(&l->folds, j->x + (size_t)(first * l->length) * l->from_bytes, l->length,
+                 l->from_bytes, last - first, j->partial + (size_t)first * l->acc_bytes,
+                 l->acc_bytes);
+}
 
 static void fold_pieces(void *ctx, int64_t begin, int64_t end)
 {
@@ -193,10 +203,15 @@ tn_status *tn_lines_run(const tn_lines *l, const tn_eval_context *ctx, const voi
     job j = {.l = l, .x = x, .tiles = tiles};
     j.partial = tn_scratch_alloc(ctx->scratch, (size_t)(kept * l->shares) * l->acc_bytes);
     if (!j.partial) return TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for a reduction");
-    int64_t pieces = l->outer * l->shares * tiles;
-    double elements = (double)kept * (double)l->length;
-    double cost = elements * 0.02 * l->from_bytes / (double)pieces + 10;
-    tn_parallel_for(ctx->pool, pieces, cost, fold_pieces, &j);
+    double elements = (double)kept * (double)l->length, each = 0.02 * l->from_bytes;
+    if (tn_lines_are_whole_rows(l)) {
+        j.rows = l->length < TOGETHER ? (TOGETHER + l->length - 1) / l->length : 1;
+        tn_parallel_for(ctx->pool, (l->outer + j.rows - 1) / j.rows,
+                        (each * (double)l->length + 2) * (double)j.rows, fold_whole_rows, &j);
+    } else {
+        int64_t pieces = l->outer * l->shares * tiles;
+        tn_parallel_for(ctx->pool, pieces, elements * each / (double)pieces + 10, fold_pieces, &j);
+    }
     tn_lines_finish(l, ctx, j.partial, init, result);
     return NULL;
 }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/isa_test.h"
+#include "kernels/elementwise.h"
+#include "kernels/reduce_rows.h"
+
+enum { ROWS = 70, LENGTH = 64 };
+
+static const tn_element_type types[] = {TN_I1,  TN_I8,  TN_U8,  TN_I16,  TN_U16, TN_I32, TN_U32,
+                                        TN_I64, TN_U64, TN_F16, TN_BF16, TN_F32, TN_F64};
+static const tn_op_kind ops[] = {TN_OP_add, TN_OP_multiply, TN_OP_maximum, TN_OP_minimum,
+                                 TN_OP_and, TN_OP_or,       TN_OP_xor};
+
+static uint64_t next(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 16;
+}
+
+/* Small numbers, with zeros of both signs and, `special`, NaN and infinities. */
+static uint64_t some(tn_element_type e, uint64_t *seed, bool special)
+{
+    uint64_t r = next(seed);
+    static const uint64_t odd[][4] = {
+        {0x8000, 0x7e00, 0x7c00, 0xfc00},
+        {0x8000, 0x7fc0, 0x7f80, 0xff80},
+        {0x80000000, 0xffc00001, 0x7f800000, 0xff800000},
+        {1ull << 63, 0x7ff8ull << 48, 0x7ffull << 52, 0xfffull << 52}};
+    int kind = e == TN_F16 ? 0 : e == TN_BF16 ? 1 : e == TN_F32 ? 2 : 3;
+    if (e == TN_I1) return r & 1;
+    if (!tn_is_float(e)) return r * 0x9E3779B97F4A7C15u;
+    if (r % 16 == 0) return r & 16 ? odd[kind][0] : 0;
+    if (special && r % 61 == 1) return odd[kind][1 + r / 61 % 3];
+    float f = 0.5f + (float)(r % 4096) / 4096 * 1.5f;
+    if (r & 1 << 20) f = -f;
+    if (e == TN_F64) {
+        double d = (double)f * 1.000000001;
+        uint64_t bits;
+        memcpy(&bits, &d, 8);
+        return bits;
+    }
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    if (e == TN_F32) return bits;
+    if (e == TN_BF16) return bits >> 16;
+    return (bits >> 16 & 0x8000) | ((bits >> 13 & 0x3ffff) - 0x1c000); /* exponent by 112 less */
+}
+
+static bool is_nan(tn_element_type e, const char *x)
+{
+    uint64_t b = 0;
+    memcpy(&b, x, tn_element_type_bytes(e));
+    switch ((int)e) {
+    case TN_F16: return (b & 0x7fff) > 0x7c00;
+    case TN_BF16: return (b & 0x7fff) > 0x7f80;
+    case TN_F32: return (b & 0x7fffffff) > 0x7f800000;
+    case TN_F64: return (b & INT64_MAX) > 0x7ff0000000000000;
+    default: return false;
+    }
+}
+
+/* The order that reduce_rows.h promises. */
+static void by_halves(const tn_kernel *k, size_t w, char *lanes, int64_t n)
+{
+    for (int64_t half = 32; half; half /= 2) {
+        for (int64_t i = 0; i + half < n; i++) {
+            char *a = lanes + (size_t)i * w;
+            tn_kernel_run(k, 1, (const void *[]){a, a + (size_t)half * w}, a);
+        }
+        if (n > half) n = half;
+    }
+}
+
+static void check(tn_op_kind op, tn_element_type e, int64_t length, int64_t rows, bool special)
+{
+    tn_isa isa = tn_cpu_isa();
+    tn_line_folds f = tn_line_folds_of(isa, op, e);
+    if (!f.short_rows.tree || length > f.short_rows.most) return;
+    bool narrow = (e == TN_BF16 || e == TN_F16) && (op == TN_OP_add || op == TN_OP_multiply);
+    tn_element_type acc = narrow ? TN_F32 : e;
+    size_t w = tn_element_type_bytes(e), aw = tn_element_type_bytes(acc);
+    tn_kernel k, widen;
+    assert_true(tn_kernel_elementwise(isa, op, acc, &k));
+    if (narrow) assert_true(tn_kernel_convert(isa, e, acc, &widen));
+    /* As large as it may be read, so that sanitizers see what is read behind it. */
+    char *x = malloc((size_t)(rows * length) * w), *out = malloc((size_t)rows * aw);
+    uint64_t seed = (uint64_t)(length * 131 + rows) * 7 + e;
+    for (int64_t i = 0; i < rows * length; i++) {
+        uint64_t v = some(e, &seed, special);
+        memcpy(x + (size_t)i * w, &v, w);
+    }
+    tn_fold_rows(&f, x, length, w, rows, out, aw);
+    for (int64_t r = 0; r < rows; r++) {
+        const char *row = x + (size_t)(r * length) * w, *got = out + (size_t)r * aw;
+        _Alignas(64) char lanes[LENGTH * 8], one[8];
+        if (narrow) tn_kernel_run(&widen, (size_t)length, (const void *[]){row}, lanes);
+        else memcpy(lanes, row, (size_t)length * w);
+        by_halves(&k, aw, lanes, length);
+        f.row(row, length, one);
+        if (is_nan(acc, lanes)) {
+            assert_true(is_nan(acc, got) && is_nan(acc, one));
+            continue;
+        }
+        if (memcmp(got, lanes, aw))
+            fail_msg("op %d of %s, row %d of %d, %d long", op, tn_element_type_text(e), (int)r,
+                     (int)rows, (int)length);
+        assert_memory_equal(one, lanes, aw);
+    }
+    free(x);
+    free(out);
+}
+
+static void test_all(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {1, 2, 15, 16, 17, 33, ROWS};
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+            for (int64_t length = 2; length <= LENGTH; length++)
+                check(ops[o], types[t], length, rows[length % 7], length % 3 == 0);
+}
+
+/* More lanes than are made at once. */
+static void test_many_rows(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int64_t length = 2; length <= LENGTH; length += 5) {
+            check(TN_OP_add, types[t], length, 5000, false);
+            check(TN_OP_maximum, types[t], length, 5000, true);
+        }
+}
+
+static void test_kinds(void **state)
+{
+    (void)state;
+    tn_isa isa = tn_cpu_isa();
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int o = 0; o < 4; o++)
+            assert_non_null(tn_line_folds_of(isa, ops[o], types[t]).short_rows.tree);
+    assert_null(tn_line_folds_of(isa, TN_OP_divide, TN_F32).short_rows.tree);
+    assert_null(tn_line_folds_of(isa, TN_OP_add, TN_I4).short_rows.tree);
+}
+
+static int run(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_many_rows),
+                                       cmocka_unit_test(test_kinds)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return run_for_each_isa(run);
+}
