@@ -435,6 +435,46 @@ PASS_TEST(splats_are_made_right_before_their_first_use)
     assert_ptr_equal(x->op, b->function->body.first);
 }
 
+/* --- chains --- */
+
+/* What is done to 30 arrays step by step; `twice` lets somebody else want the first steps. */
+static void steps_over_arrays(builder *b, tn_value **out, bool twice)
+{
+    enum { N = 30 };
+    begin_function(b, "main", PARAMS("1000xi32"));
+    tn_value *x = &b->region->args[0], *a[N], *c[N], *r[2 * N];
+    for (int i = 0; i < N; i++) a[i] = binary(b, TN_OP_add, x, i32(b, "1000xi32", i));
+    for (int i = 0; i < N; i++) c[i] = binary(b, TN_OP_multiply, a[i], a[i]);
+    for (int i = 0; i < N; i++) r[i] = binary(b, TN_OP_xor, c[i], x);
+    for (int i = 0; i < N; i++) r[N + i] = twice ? reverse(b, a[i]) : x;
+    tn_op *ret = tn_op_new(b->module, TN_OP_return, 2 * N, 0, 0);
+    memcpy(ret->operands, r, sizeof r);
+    tn_op_append(b->region, ret);
+    out[0] = a[3];
+    out[1] = c[3];
+    out[2] = r[3];
+}
+
+PASS_TEST(steps_of_one_array_come_together)
+{
+    tn_value *v[3];
+    steps_over_arrays(b, v, false);
+    assert_true(apply(b, tn_pass_chains));
+    assert_ptr_equal(v[0]->op->next, v[1]->op);
+    assert_ptr_equal(v[1]->op->next, v[2]->op);
+    assert_false(apply(b, tn_pass_chains));
+}
+
+PASS_TEST(steps_for_several_ops_stay)
+{
+    tn_value *v[3];
+    steps_over_arrays(b, v, true);
+    int place = place_of(v[0]->op);
+    assert_true(apply(b, tn_pass_chains)); /* from a[i] on */
+    assert_int_equal(place_of(v[0]->op), place);
+    assert_ptr_equal(v[1]->op->next, v[2]->op);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +499,8 @@ int main(void)
         cmocka_unit_test(results_of_branches_that_nobody_wants_are_removed),
         cmocka_unit_test(tiny_ops_come_early_and_in_order),
         cmocka_unit_test(splats_are_made_right_before_their_first_use),
+        cmocka_unit_test(steps_of_one_array_come_together),
+        cmocka_unit_test(steps_for_several_ops_stay),
         cmocka_unit_test(what_is_the_same_in_every_iteration_leaves_all_loops),
     };
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
