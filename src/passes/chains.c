@@ -93,8 +93,11 @@ static void weigh(fact *facts, const tn_region *r)
     for (tn_op *op = r->first; op; op = op->next) {
         fact *f = op->n_results == 1 ? &facts[op->results[0].id] : NULL;
         if (!f || f->anchor == op) continue;
-        for (uint32_t i = 0; i < op->n_operands; i++)
-            f->bytes += bytes_kept(facts, op->operands[i], r);
+        for (uint32_t i = 0; i < op->n_operands; i++) {
+            uint32_t j = 0;
+            while (op->operands[j] != op->operands[i]) j++;
+            if (i == j) f->bytes += bytes_kept(facts, op->operands[i], r);
+        }
         f->stays = f->bytes > bytes_of(&op->results[0]);
     }
 }

@@ -447,9 +447,7 @@ static void steps_over_arrays(builder *b, tn_value **out, bool twice)
     for (int i = 0; i < N; i++) c[i] = binary(b, TN_OP_multiply, a[i], a[i]);
     for (int i = 0; i < N; i++) r[i] = binary(b, TN_OP_xor, c[i], x);
     for (int i = 0; i < N; i++) r[N + i] = twice ? reverse(b, a[i]) : x;
-    tn_op *ret = tn_op_new(b->module, TN_OP_return, 2 * N, 0, 0);
-    memcpy(ret->operands, r, sizeof r);
-    tn_op_append(b->region, ret);
+    end_region(b, 2 * N, r);
     out[0] = a[3];
     out[1] = c[3];
     out[2] = r[3];
