@@ -84,6 +84,7 @@ typedef enum {
     TN_JIT_FMA,
     TN_JIT_FNMA,
     TN_JIT_SELECT, /* by mask a */
+    TN_JIT_LOGIC,  /* bit 4 a + 2 b + c of `imm`; AVX-512 */
     /* masks */
     TN_JIT_FCMP,
     TN_JIT_ICMP,

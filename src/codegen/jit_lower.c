@@ -51,13 +51,9 @@ static tn_jv sign_bit(tn_jit_piece *p, unsigned bytes)
     return tn_jit_const(p, bytes, bytes == 8 ? (uint64_t)1 << 63 : 0x80000000u);
 }
 
-static tn_jv scale(tn_jit_piece *p, tn_jv e, tn_jv n, tn_jv t, bool near)
+static tn_jv scale(tn_jit_piece *p, tn_jv e, tn_jv n, tn_jv t)
 {
     if (p->avx512) return two(p, TN_JIT_SCALE, 4, e, n);
-    if (near) {
-        tn_jv power = two(p, TN_JIT_IADD, 4, shift(p, TN_JIT_SHL, 4, t, 23), real(p, 4, 1));
-        return two(p, TN_JIT_FMUL, 4, e, power);
-    }
     tn_jv whole = two(p, TN_JIT_ISUB, 4, t, bits32(p, 0x4b400000));
     tn_jv half = shift(p, TN_JIT_SAR, 4, whole, 1), rest = two(p, TN_JIT_ISUB, 4, whole, half);
     tn_jv bias = bits32(p, 127);
@@ -66,31 +62,40 @@ static tn_jv scale(tn_jit_piece *p, tn_jv e, tn_jv n, tn_jv t, bool near)
     return two(p, TN_JIT_FMUL, 4, two(p, TN_JIT_FMUL, 4, e, first), second);
 }
 
-#define V                   tn_jv
-#define M                   tn_jv
-#define FUNCTION(name)      static tn_jv name##_f32(tn_jit_piece *p_, tn_jv a)
-#define K(x)                real(p_, 4, (double)(x))
-#define BITS(x)             bits32(p_, x)
-#define ADD(a, b)           two(p_, TN_JIT_FADD, 4, a, b)
-#define SUB(a, b)           two(p_, TN_JIT_FSUB, 4, a, b)
-#define MUL(a, b)           two(p_, TN_JIT_FMUL, 4, a, b)
-#define DIV(a, b)           two(p_, TN_JIT_FDIV, 4, a, b)
-#define FMA(a, b, c)        madd(p_, 4, a, b, c)
-#define FNMA(a, b, c)       nmadd(p_, 4, a, b, c)
-#define MORE(a, b)          two(p_, TN_JIT_MORE, 4, a, b)
-#define LESS(a, b)          two(p_, TN_JIT_LESS, 4, a, b)
-#define IADD(a, b)          two(p_, TN_JIT_IADD, 4, a, b)
-#define ISUB(a, b)          two(p_, TN_JIT_ISUB, 4, a, b)
-#define IAND(a, b)          two(p_, TN_JIT_AND, 4, a, b)
-#define IOR(a, b)           two(p_, TN_JIT_OR, 4, a, b)
-#define ISHL(a, n)          shift(p_, TN_JIT_SHL, 4, a, n)
-#define ISAR(a, n)          shift(p_, TN_JIT_SAR, 4, a, n)
-#define REAL(a)             one(p_, TN_JIT_F32_OF_I32, 4, a)
-#define LT(a, b)            fcmp(p_, 4, TN_JIT_FLT, a, b)
-#define EQ(a, b)            fcmp(p_, 4, TN_JIT_FEQ, a, b)
-#define PICK(m, a, b)       pick(p_, 4, m, a, b)
-#define SCALE(e, n, t)      scale(p_, e, n, t, false)
-#define SCALE_NEAR(e, n, t) scale(p_, e, n, t, true)
+/* size | sign of a */
+static tn_jv with_sign(tn_jit_piece *p, unsigned bytes, tn_jv size, tn_jv a)
+{
+    enum { A_OR_B_AND_C = 0xf8 };
+    tn_jv sign = sign_bit(p, bytes);
+    if (p->avx512) return tn_jit_emit(p, TN_JIT_LOGIC, bytes, A_OR_B_AND_C, 0, 3, size, a, sign);
+    return two(p, TN_JIT_OR, bytes, size, two(p, TN_JIT_AND, bytes, a, sign));
+}
+
+#define V               tn_jv
+#define M               tn_jv
+#define FUNCTION(name)  static tn_jv name##_f32(tn_jit_piece *p_, tn_jv a)
+#define K(x)            real(p_, 4, (double)(x))
+#define BITS(x)         bits32(p_, x)
+#define ADD(a, b)       two(p_, TN_JIT_FADD, 4, a, b)
+#define SUB(a, b)       two(p_, TN_JIT_FSUB, 4, a, b)
+#define MUL(a, b)       two(p_, TN_JIT_FMUL, 4, a, b)
+#define DIV(a, b)       two(p_, TN_JIT_FDIV, 4, a, b)
+#define FMA(a, b, c)    madd(p_, 4, a, b, c)
+#define FNMA(a, b, c)   nmadd(p_, 4, a, b, c)
+#define MORE(a, b)      two(p_, TN_JIT_MORE, 4, a, b)
+#define LESS(a, b)      two(p_, TN_JIT_LESS, 4, a, b)
+#define IADD(a, b)      two(p_, TN_JIT_IADD, 4, a, b)
+#define ISUB(a, b)      two(p_, TN_JIT_ISUB, 4, a, b)
+#define IAND(a, b)      two(p_, TN_JIT_AND, 4, a, b)
+#define IOR(a, b)       two(p_, TN_JIT_OR, 4, a, b)
+#define ISHL(a, n)      shift(p_, TN_JIT_SHL, 4, a, n)
+#define ISAR(a, n)      shift(p_, TN_JIT_SAR, 4, a, n)
+#define REAL(a)         one(p_, TN_JIT_F32_OF_I32, 4, a)
+#define LT(a, b)        fcmp(p_, 4, TN_JIT_FLT, a, b)
+#define EQ(a, b)        fcmp(p_, 4, TN_JIT_FEQ, a, b)
+#define PICK(m, a, b)   pick(p_, 4, m, a, b)
+#define SCALE(e, n, t)  scale(p_, e, n, t)
+#define WITH_SIGN(x, a) with_sign(p_, 4, x, a)
 #include "kernels/math_f32_rows.h"
 
 /* --- types --- */
@@ -189,11 +194,6 @@ static tn_jv rsqrt(tn_jit_piece *p, unsigned bytes, tn_jv a)
 static tn_jv rounded(tn_jit_piece *p, unsigned bytes, unsigned how, tn_jv a)
 {
     return tn_jit_emit(p, TN_JIT_ROUND, bytes, how | 8, 0, 1, a, 0, 0);
-}
-
-static tn_jv with_sign(tn_jit_piece *p, unsigned bytes, tn_jv size, tn_jv a)
-{
-    return two(p, TN_JIT_OR, bytes, size, two(p, TN_JIT_AND, bytes, a, sign_bit(p, bytes)));
 }
 
 static bool lower_real(tn_jit_piece *p, tn_op_kind kind, unsigned s, const tn_jv *in, tn_jv *out)

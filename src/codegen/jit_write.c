@@ -493,6 +493,22 @@ static void write_select(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
     vector(w, CODE(3, 1, wide ? 0x4b : 0x4a), 0, length, (int)(m << 4), result(w, v), b, a);
 }
 
+/* Written over its first operand. */
+static void write_logic(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    unsigned length = length_of(w, i->bytes), wide = i->bytes == 8;
+    tn_jv a = i->in[0];
+    unsigned ra = in_register(w, a), b = in_register(w, i->in[1]), d = ra;
+    tn_x86_operand c = last_operand(w, i->in[2], true);
+    if (w->values[a].next != NEVER || a == i->in[1] || a == i->in[2]) {
+        d = free_register(w, false);
+        copy(w, length, d, ra);
+    }
+    vector(w, CODE(3, 1, 0x25), wide, length, i->imm, d, b, c);
+    release(w, i);
+    take(w, v, d);
+}
+
 static void write_compare(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
 {
     unsigned length = length_of(w, i->bytes), wide = i->bytes == 8, t = w->temp;
@@ -683,6 +699,7 @@ static void write_instruction(tn_writer *w, tn_jv v)
     case TN_JIT_FMA:
     case TN_JIT_FNMA: write_fma(w, i, v); return;
     case TN_JIT_SELECT: write_select(w, i, v); return;
+    case TN_JIT_LOGIC: write_logic(w, i, v); return;
     case TN_JIT_FCMP:
     case TN_JIT_ICMP:
     case TN_JIT_UCMP: write_compare(w, i, v); return;

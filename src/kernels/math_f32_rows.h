@@ -14,7 +14,7 @@
  *   IADD ISUB IAND IOR on bits, ISHL(a, n), ISAR(a, n), REAL(a): a signed whole number as f32
  *   LT EQ -> M, PICK(m, a, b)
  *   SCALE(e, n, t)  e 2^n, rounded once, for whole n from -150 to 130, where t = n + ROUNDER
- *   SCALE_NEAR      the same where e 2^n is a normal number
+ *   WITH_SIGN(x, a) x, which is not negative or has a's sign, with the sign of a
  * all of which are undefined here. */
 
 #define ROUNDER K(0x1.8p23f)
@@ -59,7 +59,8 @@ FUNCTION(logistic)
     return FMA(error, inverse, y);
 }
 
-/* Near 0 a polynomial, else 1 - 2 / (e^2|a| + 1). */
+/* Near 0 a polynomial, else 1 - 1 / d with d = (e^2|a| + 1) / 2 = 2^n q + (2^n + 1) / 2, where
+ * 2 q = e^2r - 1 and |a| = n ln 2 / 2 + r. The rounder has the bias of exponents in it. */
 FUNCTION(tanh)
 {
     V size = IAND(a, BITS(0x7fffffff)), z = MUL(a, a);
@@ -70,11 +71,17 @@ FUNCTION(tanh)
     c = FMA(c, z, K(0x1.110e1ap-3f));
     c = FMA(c, z, K(-0x1.555548p-2f));
     V near = FMA(MUL(size, z), c, size);
-    V x = LESS(K(20.0f), ADD(size, size));
-    SPLIT_EXP(x);
-    V e = SCALE_NEAR(ADD(q, K(1.0f)), n, t);
-    V far = SUB(K(1.0f), DIV(K(2.0f), ADD(e, K(1.0f))));
-    return IOR(PICK(LT(size, K(0.95f)), near, far), IAND(a, BITS(0x80000000)));
+    V rounder = K(0x1.8000fep23f), x = LESS(K(10.0f), size);
+    V t = FMA(x, K(0x1.715476p+1f), rounder), n = SUB(t, rounder);
+    V r = FNMA(n, K(-0x1.05c61p-30f), FNMA(n, K(0x1.62e43p-2f), x));
+    V p = FMA(K(0x1.6db4eap-5f), r, K(0x1.123bdep-3f));
+    p = FMA(p, r, K(0x1.55545ep-2f));
+    p = FMA(p, r, K(0x1.55548ep-1f));
+    p = FMA(p, r, K(1.0f));
+    V q = FMA(MUL(r, r), p, r), power = ISHL(t, 23);
+    V d = FMA(power, q, FMA(power, K(0.5f), K(0.5f)));
+    V far = SUB(K(1.0f), DIV(K(1.0f), d));
+    return WITH_SIGN(PICK(LT(size, K(0.9f)), near, far), a);
 }
 
 /* log(1 + f) - f with f = `f`, s = f f, from sqrt(1/2) - 1 to sqrt(2) - 1. */
@@ -119,7 +126,7 @@ FUNCTION(log1p)
     V s = MUL(f, f), whole = REAL(k);
     LOG_TERMS(f, s);
     V l = ADD(f, ADD(FMA(whole, LN2_LOW, w), rest));
-    l = IOR(FMA(whole, LN2_HIGH, l), IAND(a, BITS(0x80000000)));
+    l = WITH_SIGN(FMA(whole, LN2_HIGH, l), a);
     V special = PICK(EQ(a, K(-1.0f)), K(-__builtin_inff()), BITS(0x7fc00000));
     l = PICK(LT(K(-1.0f), a), l, special);
     return PICK(EQ(a, K(__builtin_inff())), a, l);
@@ -154,4 +161,4 @@ FUNCTION(log1p)
 #undef EQ
 #undef PICK
 #undef SCALE
-#undef SCALE_NEAR
+#undef WITH_SIGN
