@@ -4,9 +4,12 @@
 
 RESULTS.json is what bench.py writes: cases of two platforms, measured in one process, times in seconds. The first platform is
 the baseline; a speed-up is its time over the other's, so more is faster. ROOFS.md is
-what bench/roofs prints: kernels beside the limits of the machine."""
+what bench/roofs prints: kernels beside the limits of the machine.
+
+Exits with 1 where a case failed. Cases that fail since something is said to be unsupported are counted apart."""
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -16,6 +19,7 @@ matplotlib.use("svg")
 matplotlib.rcParams["svg.hashsalt"] = "tenon"  # the same page from the same figures
 import matplotlib.pyplot as plt
 
+UNSUPPORTED = re.compile("partitioning .* is not supported")
 MEASURES = [("run_min", "run"), ("compile_min", "compile")]
 
 
@@ -55,6 +59,17 @@ def plot(cases, measure, what, base, other, file):
     figure.savefig(file, metadata={"Date": None})
     plt.close(figure)
     return True
+
+
+def failures(cases, platforms):
+    """The cases that failed, and those that fail since partitioning is unsupported."""
+    failed, unsupported = [], []
+    for c in cases:
+        errors = [c["error"]] if "error" in c else []
+        errors += [e for p in platforms if (e := c["plat"].get(p, {}).get("failed"))]
+        if errors:
+            (unsupported if all(UNSUPPORTED.search(e) for e in errors) else failed).append(c["id"])
+    return failed, unsupported
 
 
 def mean_text(speed_ups, digits):
@@ -97,6 +112,11 @@ def main():
             f"Made by `make bench` on {data['when']}; {data['cpu']}; load {data['load'][0]:.1f} before and {data['load'][-1]:.1f} after. "
             "Both ran in one process, turn by turn; a time is the least of its rounds, a speed-up the baseline's time over the other's.", ""]
     page += group_table(cases, base, other) + [""]
+    failed, unsupported = failures(cases, (base, other))
+    if unsupported:
+        page += [f"{len(unsupported)} cases are sharded and have no times, since programs aren't partitioned yet: {', '.join(unsupported)}.", ""]
+    if failed:
+        page += [f"{len(failed)} cases failed: {', '.join(failed)}.", ""]
     for measure, what in MEASURES:
         if plot(cases, measure, what, base, other, out / f"{what}.svg"):
             page += [f"![{what}]({what}.svg)", ""]
@@ -104,6 +124,8 @@ def main():
         page += ["## Beside the limits of the machine", "", roofs, ""]
     page += ["## Every case", ""] + case_table(cases, base, other)
     (out / "README.md").write_text("\n".join(page) + "\n")
+    if failed:
+        sys.exit(f"{len(failed)} cases failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ typedef struct {
     double read_bytes, add_bytes; /* a second */
 } tn_machine_limits;
 
-/* Takes about 0.3 s and, for that time, 192 MiB. `threads`: 1 or more; RESOURCE_EXHAUSTED without
+/* Takes about 0.3 s and, for that time, 192 MiB; where others run too, it measures less often
+ * instead of longer. `threads`: 1 or more; RESOURCE_EXHAUSTED without
  * memory or threads. */
 tn_status *tn_machine_limits_measure(int threads, tn_machine_limits *out) TN_MUST_USE;
 
