@@ -48,7 +48,7 @@ static bool gives_elements(const key *k, const void *keys, const void *elements,
     return !memcmp(back, elements, (size_t)(n * tn_width(k->s->inputs[k->input].type)));
 }
 
-static tn_status *make_tiles(const key *k, int64_t begin, int64_t end, void *memory)
+static tn_status *make_tiles(key *k, int64_t begin, int64_t end, void *memory)
 {
     const tn_sort *s = k->s;
     size_t width = k->wide ? 8 : 4;
