@@ -26,14 +26,15 @@ static void print_tile(FILE *f, const tn_tile_program *t)
 
 void tn_dump_steps(const tn_executable *e, FILE *f)
 {
-    static const char *const names[] = {"tile", "rows", "loop",   "eval",   "fill",
-                                        "copy", "jump", "unless", "switch", "end"};
+    static const char *const names[] = {"tile", "rows", "loop", "scalar", "window", "eval",
+                                        "fill", "copy", "jump", "unless", "switch", "end"};
     fprintf(f, "// steps of %s, %zu bytes of temporary memory\n", e->info.name, e->info.temp_bytes);
     for (uint32_t i = 0; i < e->n_steps; i++) {
         const tn_step *s = &e->steps[i];
         uint32_t n = s->n_operands, all = n + s->n_results;
         fprintf(f, "%5u %s", i, names[s->kind]);
-        if (s->kind == TN_STEP_EVAL) fprintf(f, " %s", tn_op_text(s->op));
+        if (s->kind == TN_STEP_EVAL || s->kind == TN_STEP_SCALAR || s->kind == TN_STEP_WINDOW)
+            fprintf(f, " %s", tn_op_text(s->op));
         if (s->kind == TN_STEP_COPY) n = 1, all = 2;
         if (s->kind == TN_STEP_FILL || s->kind == TN_STEP_UNLESS || s->kind == TN_STEP_SWITCH)
             n = all = 1;

@@ -25,7 +25,8 @@ static uint32_t count(const tn_executable *e, tn_op_kind kind, uint32_t *in_plac
     *in_place = 0;
     for (uint32_t i = 0; i < e->n_steps; i++) {
         const tn_step *s = &e->steps[i];
-        if (s->kind != TN_STEP_EVAL || s->op->kind != kind) continue;
+        bool computes = s->kind == TN_STEP_EVAL || s->kind == TN_STEP_WINDOW;
+        if (!computes || s->op->kind != kind) continue;
         n++;
         *in_place += same_place(&s->refs[0], &s->refs[s->n_operands]);
     }

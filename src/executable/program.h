@@ -11,6 +11,7 @@
 #include "executable/compile_options.h"
 #include "executable/executable.h"
 #include "executable/plan.h"
+#include "executable/small.h"
 #include "type/op_sharding_proto.h"
 
 /* A tensor's memory is at bases[base] + offset, where bases are found when a run starts. */
@@ -25,6 +26,8 @@ typedef enum {
     TN_STEP_TILE,   /* a tile program on refs: inputs, then outputs */
     TN_STEP_ROWS,   /* tile programs and reductions on refs: inputs, then outputs */
     TN_STEP_NATIVE, /* a loop as machine code, on refs */
+    TN_STEP_SCALAR, /* scalar(refs[0], refs[1], refs[2]) */
+    TN_STEP_WINDOW, /* a dynamic slice, or an update in place; refs as in EVAL */
     TN_STEP_EVAL,   /* eval(op) on refs: n_operands operands, then n_results results */
     TN_STEP_FILL,   /* refs[0] with copies of `element` */
     TN_STEP_COPY,   /* refs[0] to refs[1], `bytes` */
@@ -59,6 +62,8 @@ typedef struct {
         const tn_tile_program *tile;
         const tn_native *native;
         const tn_rows *rows;
+        tn_scalar_fn *scalar;
+        const tn_window *window;
     };
 } tn_step;
 

@@ -63,6 +63,18 @@ static void run_tile(machine *m, const tn_step *s)
     tn_tile_run(s->tile, m->ctx.pool, memory);
 }
 
+static void run_window(machine *m, const tn_step *s)
+{
+    const tn_window *w = s->window;
+    void **memory = (void **)m->tensors;
+    for (uint32_t i = 0; i <= s->n_operands; i++) memory[i] = address(m, &s->refs[i]);
+    int64_t offset = tn_window_offset(w, memory);
+    bool updates = s->op->kind == TN_OP_dynamic_update_slice;
+    char *part = memory[updates ? 1 : s->n_operands], *place = (char *)memory[0] + offset;
+    if (!updates) memcpy(part, place, w->bytes);
+    else if (part != place) memcpy(place, part, w->bytes);
+}
+
 static tn_status *run_rows(machine *m, const tn_step *s)
 {
     uint32_t n = s->n_operands + s->n_results;
@@ -155,6 +167,10 @@ static inline tn_status *do_step(machine *m, const tn_step *s)
     case TN_STEP_TILE: run_tile(m, s); break;
     case TN_STEP_ROWS: return run_rows(m, s);
     case TN_STEP_NATIVE: return run_native(m, s);
+    case TN_STEP_SCALAR:
+        s->scalar(address(m, &s->refs[0]), address(m, &s->refs[1]), address(m, &s->refs[2]));
+        break;
+    case TN_STEP_WINDOW: run_window(m, s); break;
     case TN_STEP_EVAL: return evaluate(m, s);
     case TN_STEP_FILL:
         tn_constant_fill(address(m, &s->refs[0]), s->bytes, s->element->data, s->element->size);
@@ -194,6 +210,8 @@ static tn_status *run_steps(machine *m)
         case TN_STEP_TILE:
         case TN_STEP_ROWS:
         case TN_STEP_NATIVE:
+        case TN_STEP_SCALAR:
+        case TN_STEP_WINDOW:
         case TN_STEP_EVAL:
         case TN_STEP_FILL:
         case TN_STEP_COPY: TN_TRY(m->labels ? record_step(m, s) : do_step(m, s)); break;

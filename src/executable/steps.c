@@ -3,6 +3,7 @@
 
 #include "executable/constants.h"
 #include "executable/program.h"
+#include "passes/rewrite.h"
 
 typedef struct {
     const tn_plan *plan;
@@ -45,6 +46,11 @@ static void add_step(maker *m, tn_step step)
     TN_PLAN_PUSH(m->plan, m->steps, m->n_steps, m->capacity, step);
 }
 
+static bool is_same_place(const tn_step_ref *a, const tn_step_ref *b)
+{
+    return a->base == b->base && a->offset == b->offset;
+}
+
 static void add_op(maker *m, const tn_item *item)
 {
     const tn_op *op = item->op;
@@ -65,6 +71,19 @@ static void add_op(maker *m, const tn_item *item)
         for (uint32_t j = 0; j < item->bodies[i]->n_captures; j++)
             *r++ = ref_of(m->plan, item->bodies[i]->captures[j]);
     for (uint32_t i = 0; i < op->n_results; i++) *r++ = ref_of(m->plan, &op->results[i]);
+    const tn_window *window = tn_small_window(op, m->plan->arena);
+    if (window && op->kind == TN_OP_dynamic_update_slice && !is_same_place(&refs[0], &refs[n]))
+        window = NULL;
+    if (window) {
+        add_step(m, (tn_step){.kind = TN_STEP_WINDOW,
+                              .op = op,
+                              .n_operands = n,
+                              .n_results = 1,
+                              .refs = refs,
+                              .window = window});
+        if (n + 1 > m->e->refs_at_most) m->e->refs_at_most = n + 1;
+        return;
+    }
     add_step(m, (tn_step){.kind = TN_STEP_EVAL,
                           .op = op,
                           .n_operands = n,
@@ -75,9 +94,46 @@ static void add_op(maker *m, const tn_item *item)
     if (n + op->n_results > m->e->refs_at_most) m->e->refs_at_most = n + op->n_results;
 }
 
+/* False: an operand is nowhere in memory. */
+static bool ref_of_scalar(maker *m, const tn_tile_program *t, const tn_value *v, tn_step_ref *out)
+{
+    const tn_literal *c = tn_constant_of(v);
+    if (c) {
+        void *copy = tn_alloc(m->plan->arena, 8);
+        memcpy(copy, c->data, tn_element_type_bytes(v->type->element));
+        *out = (tn_step_ref){v->type, (uintptr_t)copy, TN_BASE_FIXED};
+        return true;
+    }
+    for (uint32_t i = 0; i < t->n_inputs; i++) {
+        if (tn_cluster_source(t->inputs[i].value) != tn_cluster_source(v)) continue;
+        *out = ref_of(m->plan, t->inputs[i].value);
+        return true;
+    }
+    return false;
+}
+
+static bool add_scalar(maker *m, const tn_tile_program *t)
+{
+    const tn_op *op;
+    tn_scalar_fn *fn = tn_small_scalar(t, &op);
+    tn_step_ref refs[3];
+    if (!fn || !ref_of_scalar(m, t, op->operands[0], &refs[0]) ||
+        !ref_of_scalar(m, t, op->operands[1], &refs[1]))
+        return false;
+    refs[2] = ref_of(m->plan, &op->results[0]);
+    add_step(m, (tn_step){.kind = TN_STEP_SCALAR,
+                          .op = op,
+                          .n_operands = 2,
+                          .n_results = 1,
+                          .refs = tn_dup(m->plan->arena, refs, sizeof refs),
+                          .scalar = fn});
+    return true;
+}
+
 static void add_tile(maker *m, const tn_item *item)
 {
     const tn_tile_program *t = item->tile;
+    if (add_scalar(m, t)) return;
     uint32_t n = t->n_inputs + t->n_outputs;
     tn_step_ref *refs = TN_NEW_ARRAY(m->plan->arena, tn_step_ref, n), *r = refs;
     for (uint32_t i = 0; i < t->n_inputs; i++) *r++ = ref_of(m->plan, t->inputs[i].value);

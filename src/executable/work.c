@@ -64,7 +64,9 @@ double tn_op_bytes(const tn_op *op)
 /* Whether the result is the operand's memory with some of it written. */
 static bool writes_part(const tn_step *s)
 {
-    if (s->kind != TN_STEP_EVAL || s->n_operands < 2 || !s->n_results) return false;
+    if ((s->kind != TN_STEP_EVAL && s->kind != TN_STEP_WINDOW) || s->n_operands < 2 ||
+        !s->n_results)
+        return false;
     if (s->op->kind != TN_OP_dynamic_update_slice && s->op->kind != TN_OP_scatter) return false;
     const tn_step_ref *from = &s->refs[0], *to = &s->refs[s->n_operands];
     return from->base == to->base && from->offset == to->offset;
@@ -77,6 +79,8 @@ double tn_step_bytes(const tn_step *s)
     switch ((tn_step_kind)s->kind) {
     case TN_STEP_FILL: return (double)s->bytes;
     case TN_STEP_COPY: return 2 * (double)s->bytes;
+    case TN_STEP_SCALAR:
+    case TN_STEP_WINDOW:
     case TN_STEP_EVAL:
         if (!writes_part(s)) return tn_op_bytes(s->op);
         for (uint32_t i = 1; i < s->n_operands; i++)
@@ -101,6 +105,8 @@ double tn_step_flops(const tn_step *s)
     switch ((tn_step_kind)s->kind) {
     case TN_STEP_TILE: return tn_tile_flops(s->tile);
     case TN_STEP_ROWS: return tn_rows_flops(s->rows);
+    case TN_STEP_SCALAR:
+    case TN_STEP_WINDOW:
     case TN_STEP_EVAL: return tn_op_flops(s->op);
     case TN_STEP_NATIVE:
     case TN_STEP_FILL:
