@@ -83,6 +83,7 @@ typedef struct {
     X(F64, double, F32, float, x)                                                                  \
     X(F64, double, BF16, uint16_t, tn_f32_of_bf16(x))                                              \
     X(F64, double, F16, uint16_t, tn_f32_of_f16(x))                                                \
+    INTEGERS(X, F64, double)                                                                       \
     INTEGERS(X, I32, uint32_t)                                                                     \
     INTEGERS(X, I64, uint64_t)                                                                     \
     INTEGERS(X, P16, int16_t)
@@ -138,6 +139,28 @@ STORES(STORE)
 HALF(BF16, bf16)
 HALF(F16, f16)
 
+/* Integers that f32 holds, kept in C type et. */
+#define NARROW_INTEGERS(X)                                                                         \
+    X(I2, int8_t, i8)                                                                              \
+    X(I4, int8_t, i8)                                                                              \
+    X(I8, int8_t, i8)                                                                              \
+    X(I16, int16_t, i16)                                                                           \
+    X(U2, uint8_t, u8)                                                                             \
+    X(U4, uint8_t, u8)                                                                             \
+    X(U8, uint8_t, u8)                                                                             \
+    X(U16, uint16_t, u16)
+#define LOAD_NARROW(E, et, from)                                                                   \
+    static void load_F32_##E(char *dst, const char *src, int64_t stride, int64_t n)                \
+    {                                                                                              \
+        float *out = (float *)dst;                                                                 \
+        if (stride == (int64_t)sizeof(et)) {                                                       \
+            tn_gemm_table_get()->f32_of_##from(out, (const et *)src, n);                           \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++, src += stride) out[i] = *(const et *)src;                  \
+    }
+NARROW_INTEGERS(LOAD_NARROW)
+
 #define LOAD_COMPLEX(K, kt, E, et)                                                                 \
     static void load_##K##_##E(char *dst, const char *src, int64_t stride, int64_t n)              \
     {                                                                                              \
@@ -163,13 +186,15 @@ STORE_COMPLEX(C64, c64)
 STORE_COMPLEX(C128, c128)
 
 #define LOAD_ENTRY(K, kt, E, et, expr)           [TN_GEMM_##K][TN_##E] = load_##K##_##E,
+#define LOAD_NARROW_ENTRY(E, et, from)           [TN_GEMM_F32][TN_##E] = load_F32_##E,
 #define STORE_ENTRY(K, kt, E, et, widen, narrow) [TN_GEMM_##K][TN_##E] = store_##K##_##E,
 
 static tn_gemm_load *const loads[TN_GEMM_KIND_COUNT][TN_ELEMENT_TYPE_COUNT] = {
     LOADS(LOAD_ENTRY) //
         [TN_GEMM_F32][TN_BF16] = load_F32_BF16,
     [TN_GEMM_F32][TN_F16] = load_F32_F16,
-    [TN_GEMM_C64][TN_C64] = load_C64_C64,
+    NARROW_INTEGERS(LOAD_NARROW_ENTRY) //
+        [TN_GEMM_C64][TN_C64] = load_C64_C64,
     [TN_GEMM_C128][TN_C128] = load_C128_C128,
     [TN_GEMM_C128][TN_C64] = load_C128_C64,
 };

@@ -74,6 +74,9 @@ static void load_b(const tn_gemm_plan *p, const char *b, int64_t k, int64_t n, i
                    char *to)
 {
     for (int64_t q = 0; q < k; q++, to += width * p->e) {
+        /* Short pieces of rows that lie far apart: nobody else fetches the next ones ahead. */
+        const char *ahead = b + (q + k) * p->b_row;
+        for (int64_t at = 0; at < n * p->b_size; at += 64) __builtin_prefetch(ahead + at);
         p->load_b(to, b + q * p->b_row, p->b_col, n);
         if (n < width) memset(to + n * p->e, 0, (size_t)((width - n) * p->e));
     }

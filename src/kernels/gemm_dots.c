@@ -49,6 +49,18 @@ static void sum(const tn_gemm_plan *p, int64_t rows, int64_t cols, int64_t steps
     }
 }
 
+/* The same for one row whose columns are widened on the way. */
+static void sum_narrow(const tn_gemm_plan *p, int64_t cols, int64_t steps, const char *a,
+                       const char *b, char *lanes)
+{
+    for (int64_t j = 0; j < cols;) {
+        int64_t n = cols - j >= 4 ? 4 : 1;
+        p->narrow_dots[n > 1](steps, a, 0, b + j * p->b_col, p->b_col, lanes);
+        lanes += LANE_BYTES * n;
+        j += n;
+    }
+}
+
 /* Brings the sums, block after block as `sum` left them, into rows of MAX_COLS. */
 static void arrange(const tn_gemm_plan *p, int64_t rows, int64_t cols, const char *out,
                     char *arranged)
@@ -73,7 +85,8 @@ static void sum_range(const tn_gemm_plan *p, int64_t cols, int64_t begin, int64_
     _Alignas(64) char lanes[MAX_ROWS * MAX_COLS * LANE_BYTES], tail_a[MAX_ROWS * LANE_BYTES],
         tail_b[MAX_COLS * LANE_BYTES];
     int64_t per_step = LANE_BYTES / p->e, whole = end / per_step * per_step, m = p->m;
-    bool a_direct = a_is_direct(p), both_direct = a_direct && p->b_plain;
+    bool a_direct = a_is_direct(p), widens = p->narrow_dots && a_direct;
+    bool both_direct = a_direct && (p->b_plain || widens);
     memset(lanes, 0, (size_t)(m * cols * LANE_BYTES));
     char *buffer_b = buffer + MAX_ROWS * CHUNK * p->e;
     for (int64_t p0 = begin; p0 < whole;) {
@@ -85,12 +98,13 @@ static void sum_range(const tn_gemm_plan *p, int64_t cols, int64_t begin, int64_
                 p->load_a(buffer + i * CHUNK * p->e, chunk_a + i * a_row, p->a_col, k);
             chunk_a = buffer, a_row = CHUNK * p->e;
         }
-        if (!p->b_plain) {
+        if (!p->b_plain && !widens) {
             for (int64_t j = 0; j < cols; j++)
                 p->load_b(buffer_b + j * CHUNK * p->e, chunk_b + j * b_col, p->b_row, k);
             chunk_b = buffer_b, b_col = CHUNK * p->e;
         }
-        sum(p, m, cols, k / per_step, chunk_a, a_row, chunk_b, b_col, lanes);
+        if (widens) sum_narrow(p, cols, k / per_step, chunk_a, chunk_b, lanes);
+        else sum(p, m, cols, k / per_step, chunk_a, a_row, chunk_b, b_col, lanes);
         p0 += k;
     }
     if (whole <

@@ -33,12 +33,64 @@
 #endif
 #define NV 2
 
+/* --- a vector of f32 from as many narrower elements, at any address --- */
+
+#if defined(__AVX512F__)
+TN_INLINE vf32 widen_bf16(const char *p)
+{
+    return (vf32)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)),
+                                   16);
+}
+TN_INLINE vf32 widen_i8(const char *p)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+TN_INLINE vf32 widen_u8(const char *p)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+#elif defined(__AVX2__)
+TN_INLINE vf32 widen_bf16(const char *p)
+{
+    return (vf32)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16);
+}
+TN_INLINE vf32 widen_i8(const char *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)));
+}
+TN_INLINE vf32 widen_u8(const char *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)));
+}
+#else
+TN_INLINE vf32 widen_bf16(const char *p)
+{
+    uint16_t x[4];
+    memcpy(x, p, sizeof x);
+    return (vf32)((vu32){x[0], x[1], x[2], x[3]} << 16);
+}
+TN_INLINE vf32 widen_i8(const char *p)
+{
+    int8_t x[4];
+    memcpy(x, p, sizeof x);
+    return (vf32){x[0], x[1], x[2], x[3]};
+}
+TN_INLINE vf32 widen_u8(const char *p)
+{
+    uint8_t x[4];
+    memcpy(x, p, sizeof x);
+    return (vf32){x[0], x[1], x[2], x[3]};
+}
+#endif
+
 #define MR REAL_MR
 #define T  f32
 #define E  float
 #include "kernels/gemm_tile.inc"
 #define LANES 16
+#define NARROW
 #include "kernels/gemm_dots.inc"
+#undef NARROW
 #undef LANES
 #undef T
 #undef E
@@ -246,6 +298,16 @@ static void f32_of_f16(float *dst, const uint16_t *src, int64_t n)
     for (; i < n; i++) dst[i] = tn_f32_of_f16(src[i]);
 }
 
+#define F32_OF(name, E)                                                                            \
+    static void f32_of_##name(float *dst, const E *src, int64_t n)                                 \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) dst[i] = src[i];                                           \
+    }
+F32_OF(i8, int8_t)
+F32_OF(u8, uint8_t)
+F32_OF(i16, int16_t)
+F32_OF(u16, uint16_t)
+
 static void f16_of_f32(uint16_t *dst, const float *src, int64_t n)
 {
     int64_t i = 0;
@@ -276,7 +338,7 @@ static void copy_panel(char *dst, const char *src, int64_t src_row, int64_t rows
     else copy_vectors(2, dst, src, src_row, rows);
 }
 
-#define FLOAT_LOOPS(name, bytes)                                                                   \
+#define FLOAT_LOOPS(name, bytes, ...)                                                              \
     {.mr = REAL_MR,                                                                                \
      .nv = NV,                                                                                     \
      .vl = TN_VB / bytes,                                                                          \
@@ -284,12 +346,13 @@ static void copy_panel(char *dst, const char *src, int64_t src_row, int64_t rows
      .dot_rows = 1 << DR,                                                                          \
      .dot_cols = 1 << DC,                                                                          \
      .dots = all_dots_##name,                                                                      \
-     .reduce_lanes = reduce_lanes_##name}
+     .reduce_lanes = reduce_lanes_##name,                                                          \
+     __VA_ARGS__}
 #define LOOPS(rows, name, bytes) {.mr = rows, .nv = NV, .vl = TN_VB / bytes, .tiles = tiles_##name}
 
 extern const tn_gemm_table TN_ISA_NAME(tn_gemm_table);
 const tn_gemm_table TN_ISA_NAME(tn_gemm_table) = {
-    .kinds = {[TN_GEMM_F32] = FLOAT_LOOPS(f32, 4),
+    .kinds = {[TN_GEMM_F32] = FLOAT_LOOPS(f32, 4, .narrow_dots = {dots_bf16, dots_i8, dots_u8}),
               [TN_GEMM_F64] = FLOAT_LOOPS(f64, 8),
               [TN_GEMM_I32] = LOOPS(REAL_MR, u32, 4),
               [TN_GEMM_P16] = LOOPS(REAL_MR, p16, 4),
@@ -300,6 +363,10 @@ const tn_gemm_table TN_ISA_NAME(tn_gemm_table) = {
     .transpose8 = transpose8,
     .f32_of_bf16 = f32_of_bf16,
     .f32_of_f16 = f32_of_f16,
+    .f32_of_i8 = f32_of_i8,
+    .f32_of_u8 = f32_of_u8,
+    .f32_of_i16 = f32_of_i16,
+    .f32_of_u16 = f32_of_u16,
     .bf16_of_f32 = bf16_of_f32,
     .f16_of_f32 = f16_of_f32,
     .copy_panel = copy_panel,

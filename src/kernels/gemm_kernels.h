@@ -57,12 +57,22 @@ typedef void tn_gemm_tile(int64_t k, const char *a, int64_t a_row, int64_t a_col
 typedef void tn_gemm_dots(int64_t steps, const char *a, int64_t a_row, const char *b, int64_t b_col,
                           char *lanes);
 
+/* Elements of B that lane sums widen as they read them; 16 of them for each step. */
+typedef enum {
+    TN_GEMM_NARROW_BF16,
+    TN_GEMM_NARROW_I8,
+    TN_GEMM_NARROW_U8,
+    TN_GEMM_NARROW_COUNT,
+} tn_gemm_narrow;
+
 typedef struct {
     int mr, nv, vl;
     tn_gemm_tile *const *tiles; /* [(rows - 1) * nv + vectors - 1] */
     /* Lane sums, [log2 rows][log2 cols] for powers of two up to the limits; NULL: kind has none. */
     int dot_rows, dot_cols;
     tn_gemm_dots *const *dots; /* [3 * log2 rows + log2 cols] */
+    /* One row by 1 or 4 columns of narrower elements; see tn_gemm_narrow. */
+    tn_gemm_dots *const *narrow_dots[TN_GEMM_NARROW_COUNT];
     /* out[i] = the sum of lanes[i], in a fixed tree. */
     void (*reduce_lanes)(const char *lanes, int64_t n, char *out);
 } tn_gemm_loops;
@@ -74,9 +84,13 @@ typedef struct {
                        int64_t cols);
     void (*transpose8)(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,
                        int64_t cols);
-    /* n dense elements to f32 and back, as half.h does. */
+    /* n dense elements to f32 and back, half floats as half.h does. */
     void (*f32_of_bf16)(float *dst, const uint16_t *src, int64_t n);
     void (*f32_of_f16)(float *dst, const uint16_t *src, int64_t n);
+    void (*f32_of_i8)(float *dst, const int8_t *src, int64_t n);
+    void (*f32_of_u8)(float *dst, const uint8_t *src, int64_t n);
+    void (*f32_of_i16)(float *dst, const int16_t *src, int64_t n);
+    void (*f32_of_u16)(float *dst, const uint16_t *src, int64_t n);
     void (*bf16_of_f32)(uint16_t *dst, const float *src, int64_t n);
     void (*f16_of_f32)(uint16_t *dst, const float *src, int64_t n);
     /* `rows` rows of whole vectors (1 or 2), read at any address, written one after the other. */

@@ -43,6 +43,17 @@ static bool direct_fits(const tn_gemm_plan *p)
     return all_plain && (double)p->m * (double)p->n * (double)p->k <= SMALL * SMALL * SMALL;
 }
 
+static tn_gemm_dots *const *narrow_dots_for(const tn_gemm_plan *p, tn_element_type b)
+{
+    if (p->m > 1) return NULL;
+    switch (b) {
+    case TN_BF16: return p->loops->narrow_dots[TN_GEMM_NARROW_BF16];
+    case TN_I8: return p->loops->narrow_dots[TN_GEMM_NARROW_I8];
+    case TN_U8: return p->loops->narrow_dots[TN_GEMM_NARROW_U8];
+    default: return NULL;
+    }
+}
+
 /* Unsigned 16-bit numbers don't fit signed ones, which matters only where the result is wider. */
 static bool pairs_fit(const tn_gemm *g)
 {
@@ -92,15 +103,13 @@ tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
     if (p.m == 1) p.c_row = p.c_size, p.a_row = p.a_size;
     if (p.k == 1) p.a_col = p.a_size;
 
-    if (dots_fit(&p)) {
-        p.path = TN_GEMM_DOTS;
-        return p;
-    }
+    for (int i = 0; i < 2; i++, exchange(&p))
+        if (dots_fit(&p)) {
+            p.path = TN_GEMM_DOTS;
+            p.narrow_dots = narrow_dots_for(&p, p.exchanged ? g->a_type : g->b_type);
+            return p;
+        }
     exchange(&p);
-    if (dots_fit(&p)) {
-        p.path = TN_GEMM_DOTS;
-        return p;
-    }
     /* Now exchanged: stay so if only that makes rows of C contiguous, or makes one row of one
      * column. */
     bool now = p.c_col == p.c_size, before = p.c_row == p.c_size;

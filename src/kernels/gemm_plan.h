@@ -39,6 +39,7 @@ typedef struct {
     bool a_plain, b_plain, c_plain; /* of the kind's type */
     tn_gemm_load *load_a, *load_b;
     tn_gemm_store *store_c;
+    tn_gemm_dots *const *narrow_dots; /* DOTS, and B is widened as it is read; or NULL */
     bool exchanged;
     bool pairs;      /* PACKED, and operands fit kind P16 */
     tn_amx_kind amx; /* tried before the path */

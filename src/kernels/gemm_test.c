@@ -30,6 +30,8 @@ static int64_t random_below(int64_t n)
 
 /* --- elements of any type as complex double or as 64 bits --- */
 
+static uint64_t get_bits(tn_element_type t, const void *x);
+
 static double complex get_real(tn_element_type t, const void *x)
 {
     switch ((int)t) {
@@ -40,8 +42,7 @@ static double complex get_real(tn_element_type t, const void *x)
     case TN_C64: return *(const float complex *)x;
     case TN_C128: return *(const double complex *)x;
     }
-    fail_msg("type %d", t);
-    return 0;
+    return (double)(int64_t)get_bits(t, x);
 }
 
 static uint64_t get_bits(tn_element_type t, const void *x)
@@ -281,6 +282,8 @@ static const tn_element_type triples[][3] = {
     {TN_I32, TN_I32, TN_I64},  {TN_I64, TN_I64, TN_I64},   {TN_U64, TN_U64, TN_U64},
     {TN_I64, TN_I64, TN_I8},   {TN_I1, TN_I1, TN_I1},      {TN_I1, TN_I1, TN_I32},
     {TN_I4, TN_I4, TN_I4},     {TN_U4, TN_U4, TN_U4},      {TN_I4, TN_I4, TN_I32},
+    {TN_I8, TN_F32, TN_F32},   {TN_F32, TN_U8, TN_BF16},   {TN_I16, TN_F32, TN_F32},
+    {TN_F32, TN_I4, TN_F32},   {TN_F64, TN_I32, TN_F64},   {TN_F32, TN_I8, TN_F32},
 };
 enum { N_TRIPLES = sizeof triples / sizeof triples[0] };
 

@@ -87,7 +87,7 @@ static tn_status *infer_result(const tn_op *op, tn_arena *a, const tn_type **out
     const tn_type *x = tn_operand_type(op, 0), *y = tn_operand_type(op, 1);
     TN_TRY(check_pairs(op, "batching", d.lhs_batch, d.rhs_batch));
     TN_TRY(check_pairs(op, "contracting", d.lhs_contract, d.rhs_contract));
-    TN_TRY(tn_check_product_types(op));
+    if (op->kind != TN_OP_mixed_dot) TN_TRY(tn_check_product_types(op));
     int64_t *dims = TN_NEW_ARRAY(a, int64_t, x->rank + y->rank);
     uint32_t rank = 0;
     for (uint32_t i = 0; i < d.lhs_batch.n; i++) {
@@ -114,6 +114,12 @@ tn_status *tn_infer_dot_general(const tn_op *op, tn_arena *a, const tn_type **ou
     TN_TRY(check_disjoint(op, TN_ATTR_lhs_batching_dimensions, TN_ATTR_lhs_contracting_dimensions));
     TN_TRY(check_disjoint(op, TN_ATTR_rhs_batching_dimensions, TN_ATTR_rhs_contracting_dimensions));
     return infer_result(op, a, out);
+}
+
+/* A dot_general of an integer tensor by a float one: passes/narrow. */
+tn_status *tn_infer_mixed_dot(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    return tn_infer_dot_general(op, a, out);
 }
 
 tn_status *tn_infer_dot(const tn_op *op, tn_arena *a, const tn_type **out)
