@@ -7,7 +7,7 @@
 #include "ops/elementwise.h"
 
 enum {
-    BLOCK_BYTES = 192 << 10,   /* what a block's rows should take of the cache */
+    BLOCK_BYTES = 48 << 10,    /* what a block's rows should take of the cache */
     PRODUCT_BYTES = 768 << 10, /* the same where there are products, which need more rows */
     LEAST_UNITS = 2,           /* of a block with products: tiles of rows, */
     MOST_UNITS = 8,            /* and at most */
