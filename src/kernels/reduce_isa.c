@@ -9,15 +9,24 @@
 #include "kernels/math_real.h"
 #include "kernels/reduce_rows.h"
 
-/* Vectors of the compiler, 64 bytes wide whatever the machine has: four of them are the lanes. */
-typedef float vf32 __attribute__((vector_size(64)));
-typedef double vf64 __attribute__((vector_size(64)));
-typedef uint16_t vu16 __attribute__((vector_size(32)));
-typedef uint32_t vu32 __attribute__((vector_size(64)));
+#if defined __AVX512F__
+#define VB 64
+#elif defined __AVX2__
+#define VB 32
+#else
+#define VB 16
+#endif
+typedef float vf32 __attribute__((vector_size(VB)));
+typedef double vf64 __attribute__((vector_size(VB)));
 
-enum { BLOCK = 128 /* groups of lanes that are folded before they join the total */ };
+enum {
+    BLOCK = 128, /* groups of lanes that are folded before they join the total */
+    LANE_BYTES = 256,
+    REGISTERS = LANE_BYTES / VB
+};
+#define UNROLL _Pragma("GCC unroll 16")
 
-/* Macros, since functions that return such vectors have another ABI on every machine. */
+/* Macros, since functions that return vectors have another ABI on every machine. */
 #define LOAD(V, p)                                                                                 \
     ({                                                                                             \
         V v_;                                                                                      \
@@ -26,11 +35,18 @@ enum { BLOCK = 128 /* groups of lanes that are folded before they join the total
     })
 #define load_f32(p) LOAD(vf32, p)
 #define load_f64(p) LOAD(vf64, p)
-#if defined __AVX512F__
+#if VB == 64
 #define load_bf16(p)                                                                               \
     ((vf32)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(p))), 16))
+#define load_f16(p) ((vf32)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p))))
+#elif VB == 32
+#define load_bf16(p)                                                                               \
+    ((vf32)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
+#define load_f16(p) ((vf32)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p))))
 #else
-#define load_bf16(p) ((vf32)(__builtin_convertvector(LOAD(vu16, p), vu32) << 16))
+#define BY_ELEMENTS(p, one) ((vf32){one((p)[0]), one((p)[1]), one((p)[2]), one((p)[3])})
+#define load_bf16(p)        BY_ELEMENTS(p, one_bf16)
+#define load_f16(p)         BY_ELEMENTS(p, one_f16)
 #endif
 static inline float one_f32(float x)
 {
@@ -40,24 +56,6 @@ static inline double one_f64(double x)
 {
     return x;
 }
-/* By way of memory: 16 elements at a time wherever they come from. */
-static inline void widen_f16(const uint16_t *x, float *to)
-{
-#if defined __AVX512F__
-    _mm512_storeu_ps(to, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)x)));
-#elif defined __F16C__
-    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x)));
-    _mm256_storeu_ps(to + 8, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x + 1)));
-#else
-    for (int i = 0; i < 16; i++) to[i] = tn_f32_of_f16(x[i]);
-#endif
-}
-#define load_f16(p)                                                                                \
-    ({                                                                                             \
-        _Alignas(64) float wide_[16];                                                              \
-        widen_f16(p, wide_);                                                                       \
-        LOAD(vf32, wide_);                                                                         \
-    })
 static inline float one_f16(uint16_t x)
 {
     return tn_f32_of_f16(x);
@@ -70,70 +68,72 @@ static inline float one_bf16(uint16_t x)
 #define PLUS(a, b)  ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
 
-/* T: of elements; A, VA: of accumulators. Lanes that have been filled join the total when the next
- * block begins, or at the end. */
-#define FOLD(name, T, A, VA, load, one, OP)                                                        \
+/* T: of elements; A, VA: of accumulators; NEUTRAL changes nothing. Lanes that have been filled join
+ * the total when the next block begins, or at the end. */
+#define FOLD(name, T, A, VA, load, one, OP, NEUTRAL)                                               \
     static void name##_append(const void *row, int64_t n, tn_row_state *s)                         \
     {                                                                                              \
-        enum { WIDTH = (int)(sizeof(VA) / sizeof(A)), LANES = 4 * WIDTH };                         \
+        enum { WIDTH = VB / (int)sizeof(A), LANES = LANE_BYTES / (int)sizeof(A) };                 \
         const T *p = row;                                                                          \
         int64_t at = s->n / LANES, groups = at + n / LANES;                                        \
-        VA a0 = LOAD(VA, s->lanes), a1 = LOAD(VA, s->lanes + 64), a2 = LOAD(VA, s->lanes + 128),   \
-           a3 = LOAD(VA, s->lanes + 192);                                                          \
-        VA t0 = LOAD(VA, s->total), t1 = LOAD(VA, s->total + 64), t2 = LOAD(VA, s->total + 128),   \
-           t3 = LOAD(VA, s->total + 192);                                                          \
+        A *lanes = (A *)s->lanes, *total = (A *)s->total;                                          \
+        VA a[REGISTERS] = {{0}};                                                                   \
+        if (at % BLOCK) UNROLL for (int r = 0; r < REGISTERS; r++)                                 \
+            {                                                                                      \
+                a[r] = LOAD(VA, lanes + r * WIDTH);                                                \
+            }                                                                                      \
         while (at < groups) {                                                                      \
             int64_t end = at - at % BLOCK + BLOCK;                                                 \
             if (end > groups) end = groups;                                                        \
             if (at % BLOCK == 0) {                                                                 \
-                if (at) {                                                                          \
-                    bool first = at == BLOCK;                                                      \
-                    t0 = first ? a0 : OP(t0, a0);                                                  \
-                    t1 = first ? a1 : OP(t1, a1);                                                  \
-                    t2 = first ? a2 : OP(t2, a2);                                                  \
-                    t3 = first ? a3 : OP(t3, a3);                                                  \
-                }                                                                                  \
-                a0 = load(p);                                                                      \
-                a1 = load(p + WIDTH);                                                              \
-                a2 = load(p + 2 * WIDTH);                                                          \
-                a3 = load(p + 3 * WIDTH);                                                          \
+                for (int k = 0; k < LANES && at; k++)                                              \
+                    total[k] = at == BLOCK ? lanes[k] : OP(total[k], lanes[k]);                    \
+                UNROLL for (int r = 0; r < REGISTERS; r++) a[r] = load(p + r * WIDTH);             \
                 at++;                                                                              \
                 p += LANES;                                                                        \
             }                                                                                      \
             for (; at < end; at++, p += LANES) {                                                   \
-                a0 = OP(a0, load(p));                                                              \
-                a1 = OP(a1, load(p + WIDTH));                                                      \
-                a2 = OP(a2, load(p + 2 * WIDTH));                                                  \
-                a3 = OP(a3, load(p + 3 * WIDTH));                                                  \
+                UNROLL for (int r = 0; r < REGISTERS; r++) a[r] = OP(a[r], load(p + r * WIDTH));   \
             }                                                                                      \
+            UNROLL for (int r = 0; r < REGISTERS; r++) memcpy(lanes + r * WIDTH, &a[r], VB);       \
         }                                                                                          \
-        memcpy(s->lanes, &a0, 64);                                                                 \
-        memcpy(s->lanes + 64, &a1, 64);                                                            \
-        memcpy(s->lanes + 128, &a2, 64);                                                           \
-        memcpy(s->lanes + 192, &a3, 64);                                                           \
-        memcpy(s->total, &t0, 64);                                                                 \
-        memcpy(s->total + 64, &t1, 64);                                                            \
-        memcpy(s->total + 128, &t2, 64);                                                           \
-        memcpy(s->total + 192, &t3, 64);                                                           \
         s->n += n;                                                                                 \
+    }                                                                                              \
+    /* Behind what was appended, or of as many elements as there are lanes. */                     \
+    static void name##_end(const void *row, int64_t n, tn_row_state *s, A *lanes)                  \
+    {                                                                                              \
+        enum { WIDTH = VB / (int)sizeof(A), LANES = LANE_BYTES / (int)sizeof(A) };                 \
+        int64_t whole = n / LANES * LANES, rest = n - whole, k = 0;                                \
+        const T *x = (const T *)row + whole;                                                       \
+        const A *total = (const A *)s->total;                                                      \
+        if (whole) name##_append(row, whole, s);                                                   \
+        memcpy(lanes, s->lanes, LANE_BYTES);                                                       \
+        if (s->n > BLOCK * LANES)                                                                  \
+            for (int i = 0; i < LANES; i++) lanes[i] = OP(total[i], lanes[i]);                     \
+        for (; k + WIDTH <= rest; k += WIDTH) {                                                    \
+            VA v = OP(LOAD(VA, lanes + k), load(x + k));                                           \
+            memcpy(lanes + k, &v, VB);                                                             \
+        }                                                                                          \
+        if (k == rest) return;                                                                     \
+        x += k, lanes += k, rest -= k;                                                             \
+        for (int i = 0; i < WIDTH; i++)                                                            \
+            lanes[i] = OP(lanes[i], i < (int)rest ? one(x[i]) : NEUTRAL);                          \
+    }                                                                                              \
+    static void name##_lanes(const void *row, int64_t n, void *lanes)                              \
+    {                                                                                              \
+        tn_row_state s;                                                                            \
+        s.n = 0;                                                                                   \
+        name##_end(row, n, &s, lanes);                                                             \
     }                                                                                              \
     static void name##_finish(const void *row, int64_t n, tn_row_state *s, void *out)              \
     {                                                                                              \
-        enum { LANES = 256 / sizeof(A) };                                                          \
+        enum { LANES = LANE_BYTES / (int)sizeof(A) };                                              \
         const T *x = row;                                                                          \
         _Alignas(64) A lanes[LANES];                                                               \
-        int64_t whole = n / LANES * LANES, at = whole, valid = LANES;                              \
-        if (whole) name##_append(row, whole, s);                                                   \
-        if (s->n > BLOCK * LANES) {                                                                \
-            const A *a = (const A *)s->lanes, *t = (const A *)s->total;                            \
-            for (int k = 0; k < LANES; k++) lanes[k] = OP(t[k], a[k]);                             \
-        } else if (s->n) {                                                                         \
-            memcpy(lanes, s->lanes, sizeof lanes);                                                 \
-        } else {                                                                                   \
-            valid = n;                                                                             \
-            for (; at < n; at++) lanes[at] = one(x[at]);                                           \
-        }                                                                                          \
-        for (int64_t k = 0; at < n; k++, at++) lanes[k] = OP(lanes[k], one(x[at]));                \
+        int64_t valid = n < LANES && !s->n ? n : LANES;                                            \
+        if (valid == LANES) name##_end(row, n, s, lanes);                                          \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++) lanes[i] = one(x[i]);                                  \
         for (int64_t half = LANES / 2; half; half /= 2) {                                          \
             for (int64_t k = 0; k + half < valid; k++) lanes[k] = OP(lanes[k], lanes[k + half]);   \
             if (valid > half) valid = half;                                                        \
@@ -142,130 +142,152 @@ static inline float one_bf16(uint16_t x)
     }                                                                                              \
     static void name(const void *row, int64_t n, void *out)                                        \
     {                                                                                              \
-        tn_row_state s = {.n = 0};                                                                 \
+        tn_row_state s;                                                                            \
+        s.n = 0;                                                                                   \
         name##_finish(row, n, &s, out);                                                            \
     }
 
 // clang-format off
-FOLD(sum_f32,      float,    float,  vf32, load_f32,  one_f32,  PLUS)
-FOLD(product_f32,  float,    float,  vf32, load_f32,  one_f32,  TIMES)
-FOLD(sum_f64,      double,   double, vf64, load_f64,  one_f64,  PLUS)
-FOLD(product_f64,  double,   double, vf64, load_f64,  one_f64,  TIMES)
-FOLD(sum_bf16,     uint16_t, float,  vf32, load_bf16, one_bf16, PLUS)
-FOLD(sum_f16,      uint16_t, float,  vf32, load_f16,  one_f16,  PLUS)
-FOLD(product_bf16, uint16_t, float,  vf32, load_bf16, one_bf16, TIMES)
-FOLD(product_f16,  uint16_t, float,  vf32, load_f16,  one_f16,  TIMES)
+FOLD(sum_f32,      float,    float,  vf32, load_f32,  one_f32,  PLUS, -0.0f)
+FOLD(product_f32,  float,    float,  vf32, load_f32,  one_f32,  TIMES, 1)
+FOLD(sum_f64,      double,   double, vf64, load_f64,  one_f64,  PLUS, -0.0)
+FOLD(product_f64,  double,   double, vf64, load_f64,  one_f64,  TIMES, 1)
+FOLD(sum_bf16,     uint16_t, float,  vf32, load_bf16, one_bf16, PLUS, -0.0f)
+FOLD(sum_f16,      uint16_t, float,  vf32, load_f16,  one_f16,  PLUS, -0.0f)
+FOLD(product_bf16, uint16_t, float,  vf32, load_bf16, one_bf16, TIMES, 1)
+FOLD(product_f16,  uint16_t, float,  vf32, load_f16,  one_f16,  TIMES, 1)
 // clang-format on
 
-/* Largest and smallest are the same in any order: vectors of the machine. `more` keeps its second
+/* Largest and smallest are the same in any order: vectors of the machine. MORE keeps its second
  * operand where it isn't smaller; NaN is noted beside. */
-#if defined __AVX512F__
-typedef __m512 wide;
-typedef __mmask16 truth;
-#define WIDE_LOAD(p)         _mm512_loadu_ps(p)
-#define WIDE_MAX(a, b)       _mm512_max_ps(a, b)
-#define WIDE_MIN(a, b)       _mm512_min_ps(a, b)
-#define WIDE_NOTE(bad, a, b) ((truth)((bad) | _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q)))
-#define WIDE_STORE(p, a)     _mm512_storeu_ps(p, a)
-#define WIDE_ANY(bad)        ((bad) != 0)
-#define WIDE_NONE            0
-enum { WIDE = 16 };
-#elif defined __AVX2__
-typedef __m256 wide;
-typedef __m256 truth;
-#define WIDE_LOAD(p)         _mm256_loadu_ps(p)
-#define WIDE_MAX(a, b)       _mm256_max_ps(a, b)
-#define WIDE_MIN(a, b)       _mm256_min_ps(a, b)
-#define WIDE_NOTE(bad, a, b) _mm256_or_ps(bad, _mm256_cmp_ps(a, b, _CMP_UNORD_Q))
-#define WIDE_STORE(p, a)     _mm256_storeu_ps(p, a)
-#define WIDE_ANY(bad)        (_mm256_movemask_ps(bad) != 0)
-#define WIDE_NONE            _mm256_setzero_ps()
-enum { WIDE = 8 };
+#if VB == 64
+typedef __m512 wide_f32;
+typedef __m512d wide_f64;
+typedef __mmask16 truth_f32;
+typedef __mmask8 truth_f64;
+#define MAX_f32             _mm512_max_ps
+#define MIN_f32             _mm512_min_ps
+#define MAX_f64             _mm512_max_pd
+#define MIN_f64             _mm512_min_pd
+#define NOTE_f32(bad, a, b) _kor_mask16(bad, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q))
+#define NOTE_f64(bad, a, b) _kor_mask8(bad, _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q))
+#define ANY_f32(bad)        ((bad) != 0)
+#define ANY_f64(bad)        ((bad) != 0)
+#define NONE_f32            0
+#define NONE_f64            0
+#elif VB == 32
+typedef __m256 wide_f32, truth_f32;
+typedef __m256d wide_f64, truth_f64;
+#define MAX_f32             _mm256_max_ps
+#define MIN_f32             _mm256_min_ps
+#define MAX_f64             _mm256_max_pd
+#define MIN_f64             _mm256_min_pd
+#define NOTE_f32(bad, a, b) _mm256_or_ps(bad, _mm256_cmp_ps(a, b, _CMP_UNORD_Q))
+#define NOTE_f64(bad, a, b) _mm256_or_pd(bad, _mm256_cmp_pd(a, b, _CMP_UNORD_Q))
+#define ANY_f32(bad)        (_mm256_movemask_ps(bad) != 0)
+#define ANY_f64(bad)        (_mm256_movemask_pd(bad) != 0)
+#define NONE_f32            _mm256_setzero_ps()
+#define NONE_f64            _mm256_setzero_pd()
 #elif defined __x86_64__
 #include <immintrin.h>
-typedef __m128 wide;
-typedef __m128 truth;
-#define WIDE_LOAD(p)         _mm_loadu_ps(p)
-#define WIDE_MAX(a, b)       _mm_max_ps(a, b)
-#define WIDE_MIN(a, b)       _mm_min_ps(a, b)
-#define WIDE_NOTE(bad, a, b) _mm_or_ps(bad, _mm_cmpunord_ps(a, b))
-#define WIDE_STORE(p, a)     _mm_storeu_ps(p, a)
-#define WIDE_ANY(bad)        (_mm_movemask_ps(bad) != 0)
-#define WIDE_NONE            _mm_setzero_ps()
-enum { WIDE = 4 };
+typedef __m128 wide_f32, truth_f32;
+typedef __m128d wide_f64, truth_f64;
+#define MAX_f32             _mm_max_ps
+#define MIN_f32             _mm_min_ps
+#define MAX_f64             _mm_max_pd
+#define MIN_f64             _mm_min_pd
+#define NOTE_f32(bad, a, b) _mm_or_ps(bad, _mm_cmpunord_ps(a, b))
+#define NOTE_f64(bad, a, b) _mm_or_pd(bad, _mm_cmpunord_pd(a, b))
+#define ANY_f32(bad)        (_mm_movemask_ps(bad) != 0)
+#define ANY_f64(bad)        (_mm_movemask_pd(bad) != 0)
+#define NONE_f32            _mm_setzero_ps()
+#define NONE_f64            _mm_setzero_pd()
 #elif defined __aarch64__
 #include <arm_neon.h>
-typedef float32x4_t wide;
-typedef uint32x4_t truth;
-#define WIDE_LOAD(p)         vld1q_f32(p)
-#define WIDE_MAX(a, b)       vbslq_f32(vcgtq_f32(a, b), a, b)
-#define WIDE_MIN(a, b)       vbslq_f32(vcltq_f32(a, b), a, b)
-#define WIDE_NOTE(bad, a, b) vorrq_u32(bad, vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b))))
-#define WIDE_STORE(p, a)     vst1q_f32(p, a)
-#define WIDE_ANY(bad)        (vmaxvq_u32(bad) != 0)
-#define WIDE_NONE            vdupq_n_u32(0)
-enum { WIDE = 4 };
+typedef float32x4_t wide_f32;
+typedef float64x2_t wide_f64;
+typedef uint32x4_t truth_f32;
+typedef uint64x2_t truth_f64;
+#define MAX_f32(a, b)       vbslq_f32(vcgtq_f32(a, b), a, b)
+#define MIN_f32(a, b)       vbslq_f32(vcltq_f32(a, b), a, b)
+#define MAX_f64(a, b)       vbslq_f64(vcgtq_f64(a, b), a, b)
+#define MIN_f64(a, b)       vbslq_f64(vcltq_f64(a, b), a, b)
+#define NOTE_f32(bad, a, b) vorrq_u32(bad, vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b))))
+#define NOTE_f64(bad, a, b) vornq_u64(bad, vandq_u64(vceqq_f64(a, a), vceqq_f64(b, b)))
+#define ANY_f32(bad)        (vmaxvq_u32(bad) != 0)
+#define ANY_f64(bad)        (vmaxvq_u32(vreinterpretq_u32_u64(bad)) != 0)
+#define NONE_f32            vdupq_n_u32(0)
+#define NONE_f64            vdupq_n_u64(0)
 #else
-typedef float wide;
-typedef int truth;
-#define WIDE_LOAD(p)         (*(p))
-#define WIDE_MAX(a, b)       ((a) > (b) ? (a) : (b))
-#define WIDE_MIN(a, b)       ((a) < (b) ? (a) : (b))
-#define WIDE_NOTE(bad, a, b) ((bad) | ((a) != (a)) | ((b) != (b)))
-#define WIDE_STORE(p, a)     (*(p) = (a))
-#define WIDE_ANY(bad)        (bad)
-#define WIDE_NONE            0
-enum { WIDE = 1 };
+typedef float wide_f32;
+typedef double wide_f64;
+typedef int truth_f32, truth_f64;
+#define MAX_f32(a, b)       ((a) > (b) ? (a) : (b))
+#define MIN_f32(a, b)       ((a) < (b) ? (a) : (b))
+#define MAX_f64             MAX_f32
+#define MIN_f64             MIN_f32
+#define NOTE_f32(bad, a, b) ((bad) | ((a) != (a)) | ((b) != (b)))
+#define NOTE_f64            NOTE_f32
+#define ANY_f32(bad)        (bad)
+#define ANY_f64(bad)        (bad)
+#define NONE_f32            0
+#define NONE_f64            0
 #endif
 
 #define LARGER_OF(a, b)  ((a) > (b) ? (a) : (b))
 #define SMALLER_OF(a, b) ((a) < (b) ? (a) : (b))
 
-/* +0 is more than -0, which comparisons don't see. */
-static bool has_zero(const float *x, int64_t n, uint32_t bits)
-{
-    bool found = false;
-    for (int64_t i = 0; i < n; i++) found |= tn_to_bits_f32(x[i]) == bits;
-    return found;
-}
-
-#define EXTREME(name, MORE, LARGER, exact, zero)                                                   \
+/* What is left of a row behind groups of four vectors is covered by vectors that overlap. +0 is
+ * more than -0, which comparisons don't see: ZERO is the one that is wanted. U: the bits. */
+#define EXTREME(name, S, T, U, SIGN, MORE, LARGER, exact, ZERO)                                    \
     static void name(const void *row, int64_t n, void *out)                                        \
     {                                                                                              \
-        const float *x = row;                                                                      \
-        float best = x[0], some[WIDE];                                                             \
-        int64_t at = 0;                                                                            \
+        enum { WIDE = (int)(sizeof(wide_##S) / sizeof(T)) };                                       \
+        const T *x = row;                                                                          \
+        T best = x[0], some[WIDE];                                                                 \
         bool nan = false;                                                                          \
         if (n >= 4 * WIDE) {                                                                       \
-            wide a0 = WIDE_LOAD(x), a1 = a0, a2 = a0, a3 = a0;                                     \
-            truth bad = WIDE_NONE, worse = WIDE_NONE;                                              \
-            for (; at + 4 * WIDE <= n; at += 4 * WIDE) {                                           \
-                wide b0 = WIDE_LOAD(x + at), b1 = WIDE_LOAD(x + at + WIDE);                        \
-                wide b2 = WIDE_LOAD(x + at + 2 * WIDE), b3 = WIDE_LOAD(x + at + 3 * WIDE);         \
+            wide_##S a0 = LOAD(wide_##S, x), a1 = a0, a2 = a0, a3 = a0;                            \
+            truth_##S bad = NONE_##S, worse = NONE_##S;                                            \
+            for (int64_t at = 0; at < n; at += 4 * WIDE) {                                         \
+                const T *p = n - at < 4 * WIDE ? x + n - 4 * WIDE : x + at;                        \
+                wide_##S b0 = LOAD(wide_##S, p), b1 = LOAD(wide_##S, p + WIDE);                    \
+                wide_##S b2 = LOAD(wide_##S, p + 2 * WIDE), b3 = LOAD(wide_##S, p + 3 * WIDE);     \
                 a0 = MORE(b0, a0);                                                                 \
                 a1 = MORE(b1, a1);                                                                 \
                 a2 = MORE(b2, a2);                                                                 \
                 a3 = MORE(b3, a3);                                                                 \
-                bad = WIDE_NOTE(bad, b0, b1);                                                      \
-                worse = WIDE_NOTE(worse, b2, b3);                                                  \
+                bad = NOTE_##S(bad, b0, b1);                                                       \
+                worse = NOTE_##S(worse, b2, b3);                                                   \
             }                                                                                      \
             a0 = MORE(MORE(a1, a0), MORE(a3, a2));                                                 \
-            WIDE_STORE(some, a0);                                                                  \
+            memcpy(some, &a0, sizeof some);                                                        \
             for (int half = WIDE / 2; half; half /= 2)                                             \
                 for (int k = 0; k < half; k++) some[k] = LARGER(some[k], some[k + half]);          \
             best = some[0];                                                                        \
-            nan = WIDE_ANY(bad) || WIDE_ANY(worse);                                                \
+            nan = ANY_##S(bad) || ANY_##S(worse);                                                  \
+        } else {                                                                                   \
+            for (int64_t at = 1; at < n; at++) best = exact(best, x[at]);                          \
         }                                                                                          \
-        for (; at < n; at++) best = exact(best, x[at]);                                            \
-        if (nan || best != best) best = __builtin_nanf("");                                        \
-        if (best == 0)                                                                             \
-            best = has_zero(x, n, zero) ? tn_from_bits_f32(zero)                                   \
-                                        : tn_from_bits_f32((zero) ^ 0x80000000u);                  \
+        if (nan || best != best) best = (T)__builtin_nanf("");                                     \
+        if (best == 0) {                                                                           \
+            U bits, found = 0;                                                                     \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                memcpy(&bits, &x[i], sizeof bits);                                                 \
+                found |= (U)(bits == (ZERO));                                                      \
+            }                                                                                      \
+            bits = found ? (ZERO) : (ZERO) ^ (SIGN);                                               \
+            memcpy(&best, &bits, sizeof bits);                                                     \
+        }                                                                                          \
         memcpy(out, &best, sizeof best);                                                           \
     }
+#define SIGN_f32 0x80000000u
+#define SIGN_f64 0x8000000000000000u
 // clang-format off
-EXTREME(max_f32, WIDE_MAX, LARGER_OF, tn_max_f32, 0)
-EXTREME(min_f32, WIDE_MIN, SMALLER_OF, tn_min_f32, 0x80000000u)
+EXTREME(max_f32, f32, float,  uint32_t, SIGN_f32, MAX_f32, LARGER_OF,  tn_max_f32, (uint32_t)0)
+EXTREME(min_f32, f32, float,  uint32_t, SIGN_f32, MIN_f32, SMALLER_OF, tn_min_f32, SIGN_f32)
+EXTREME(max_f64, f64, double, uint64_t, SIGN_f64, MAX_f64, LARGER_OF,  tn_max_f64, (uint64_t)0)
+EXTREME(min_f64, f64, double, uint64_t, SIGN_f64, MIN_f64, SMALLER_OF, tn_min_f64, SIGN_f64)
 // clang-format on
 
 /* --- what has no rounding --- */
@@ -303,8 +325,6 @@ EXTREME_BY_BITS(max_bf16, int16_t, INT16_MAX, 0x7f80, LARGER_OF, INT16_MIN)
 EXTREME_BY_BITS(min_bf16, int16_t, INT16_MAX, 0x7f80, SMALLER_OF, INT16_MAX)
 EXTREME_BY_BITS(max_f16, int16_t, INT16_MAX, 0x7c00, LARGER_OF, INT16_MIN)
 EXTREME_BY_BITS(min_f16, int16_t, INT16_MAX, 0x7c00, SMALLER_OF, INT16_MAX)
-EXTREME_BY_BITS(max_f64, int64_t, INT64_MAX, 0x7ff0000000000000, LARGER_OF, INT64_MIN)
-EXTREME_BY_BITS(min_f64, int64_t, INT64_MAX, 0x7ff0000000000000, SMALLER_OF, INT64_MAX)
 // clang-format on
 
 /* --- columns --- */
@@ -396,7 +416,7 @@ tn_line_folds_finder TN_ISA_NAME(tn_find_line_folds);
 tn_line_folds TN_ISA_NAME(tn_find_line_folds)(tn_op_kind op, tn_element_type from)
 {
 #define INEXACT(name)                                                                              \
-    ((tn_line_folds){name, name##_append, name##_finish, name##_columns, {.tree = NULL}})
+    ((tn_line_folds){name, name##_append, name##_finish, name##_columns, name##_lanes, {0}})
 #define EXACT(name)     ((tn_line_folds){.row = name, .columns = name##_columns})
 #define ROWS_ONLY(name) ((tn_line_folds){.row = name})
 #define OF(sum, product, max, min)                                                                 \

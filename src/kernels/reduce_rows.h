@@ -25,6 +25,10 @@ typedef struct {
 typedef void tn_row_append_fn(const void *row, int64_t n, tn_row_state *s);
 typedef void tn_row_finish_fn(const void *row, int64_t n, tn_row_state *s, void *out);
 
+/* A row of at least as many elements as there are lanes, to lanes whose halves are to be combined.
+ */
+typedef void tn_row_lanes_fn(const void *row, int64_t n, void *lanes);
+
 /* Folds `rows` >= 1 elements, `step` elements apart, of each of n columns into acc[n], which holds
  * something unless `first`. */
 typedef void tn_column_fold_fn(const void *x, int64_t step, int64_t rows, int64_t n, void *acc,
@@ -37,7 +41,8 @@ typedef struct {
     tn_row_append_fn *append;
     tn_row_finish_fn *finish;
     tn_column_fold_fn *columns;
-    tn_short_rows short_rows; /* give what `row` gives */
+    tn_row_lanes_fn *lanes;   /* NULL where grouping doesn't matter */
+    tn_short_rows short_rows; /* give what `row` gives; their rows may be as long as lanes are */
 } tn_line_folds;
 
 /* By add, multiply, maximum, minimum, and, or, xor; row and columns may be NULL, each. */

@@ -155,8 +155,8 @@ TREE(max_64, vi64, 8, LARGER_64)
 #define BY_BITS(S, BYTES)                                                                          \
     TREE(sum_##S, vu##S, BYTES, PLUS)                                                              \
     TREE(product_##S, vu##S, BYTES, TIMES)                                                         \
-    TREE(and_##S, vu##S, BYTES, BOTH) TREE(or_##S, vu##S, BYTES, SOME)                             \
-        TREE(xor_##S, vu##S, BYTES, ONE)
+    TREE(and_##S, vu##S, BYTES, BOTH)                                                              \
+    TREE(or_##S, vu##S, BYTES, SOME) TREE(xor_##S, vu##S, BYTES, ONE)
 BY_BITS(32, 4)
 BY_BITS(64, 8)
 
@@ -166,7 +166,7 @@ BY_BITS(64, 8)
 #define EACH(x, w, one)                                                                            \
     for (int j = 0; j < TN_SHORT_LANES; j++) w[j] = one((x)[j])
 
-#define LOAD(name, T, W, WIDEN)                                                                    \
+#define LOAD(name, T, W, I, WIDEN)                                                                 \
     static void name(const tn_short_rows *f, const void *from, int64_t length, int64_t padded,     \
                      int64_t rows, void *lanes)                                                    \
     {                                                                                              \
@@ -183,7 +183,8 @@ BY_BITS(64, 8)
             int64_t k = 0;                                                                         \
             for (; k + N <= length; k += N) WIDEN(x + k, (to + k));                                \
             WIDEN(x + k, w);                                                                       \
-            for (int64_t j = 0; j < N; j++) to[k + j] = k + j < length ? w[j] : none;              \
+            I left = (I)(length - k);                                                              \
+            for (I j = 0; j < N; j++) to[k + j] = j < left ? w[j] : none;                          \
             for (k += N; k < padded; k += N)                                                       \
                 for (int j = 0; j < N; j++) to[k + j] = none;                                      \
         }                                                                                          \
@@ -230,17 +231,17 @@ BY_BITS(64, 8)
 #endif
 
 // clang-format off
-LOAD(load_i8,    int8_t,   int32_t,  WIDEN_INT)
-LOAD(load_u8,    uint8_t,  int32_t,  WIDEN_INT)
-LOAD(load_i16,   int16_t,  int32_t,  WIDEN_INT)
-LOAD(load_u16,   uint16_t, int32_t,  WIDEN_INT)
-LOAD(load_32,    int32_t,  int32_t,  WIDEN_INT)
-LOAD(load_64,    int64_t,  int64_t,  WIDEN_INT)
-LOAD(load_bf16,  uint16_t, uint32_t, WIDEN_BF16)
-LOAD(load_f16,   uint16_t, float,    WIDEN_F16)
-LOAD(order_f32,  int32_t,  int32_t,  WIDEN_F32_ORDER)
-LOAD(order_f64,  int64_t,  int64_t,  WIDEN_F64_ORDER)
-LOAD(order_16,   int16_t,  int32_t,  WIDEN_16_ORDER)
+LOAD(load_i8,    int8_t,   int32_t, int32_t,  WIDEN_INT)
+LOAD(load_u8,    uint8_t,  int32_t, int32_t,  WIDEN_INT)
+LOAD(load_i16,   int16_t,  int32_t, int32_t,  WIDEN_INT)
+LOAD(load_u16,   uint16_t, int32_t, int32_t,  WIDEN_INT)
+LOAD(load_32,    int32_t,  int32_t, int32_t,  WIDEN_INT)
+LOAD(load_64,    int64_t,  int64_t, int64_t,  WIDEN_INT)
+LOAD(load_bf16,  uint16_t, uint32_t, int32_t, WIDEN_BF16)
+LOAD(load_f16,   uint16_t, float, int32_t,    WIDEN_F16)
+LOAD(order_f32,  int32_t,  int32_t, int32_t,  WIDEN_F32_ORDER)
+LOAD(order_f64,  int64_t,  int64_t, int64_t,  WIDEN_F64_ORDER)
+LOAD(order_16,   int16_t,  int32_t, int32_t,  WIDEN_16_ORDER)
 
 /* --- lanes to elements --- */
 

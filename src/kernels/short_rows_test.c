@@ -70,7 +70,7 @@ static bool is_nan(tn_element_type e, const char *x)
 /* The order that reduce_rows.h promises. */
 static void by_halves(const tn_kernel *k, size_t w, char *lanes, int64_t n)
 {
-    for (int64_t half = 32; half; half /= 2) {
+    for (int64_t half = 128; half; half /= 2) {
         for (int64_t i = 0; i + half < n; i++) {
             char *a = lanes + (size_t)i * w;
             tn_kernel_run(k, 1, (const void *[]){a, a + (size_t)half * w}, a);
@@ -79,11 +79,35 @@ static void by_halves(const tn_kernel *k, size_t w, char *lanes, int64_t n)
     }
 }
 
+/* A row to lanes: every so many-th element each, in blocks. Returns how many lanes there are. */
+static int64_t to_lanes(const tn_kernel *k, size_t w, const char *row, int64_t length, char *lanes)
+{
+    enum { BLOCK = 128 };
+    int64_t most = 256 / (int64_t)w, groups = length / most;
+    char total[256];
+    if (!groups) {
+        memcpy(lanes, row, (size_t)length * w);
+        return length;
+    }
+    for (int64_t g = 0; g < groups; g++, row += 256) {
+        if (g && g % BLOCK == 0) {
+            if (g == BLOCK) memcpy(total, lanes, 256);
+            else tn_kernel_run(k, (size_t)most, (const void *[]){total, lanes}, total);
+        }
+        if (g % BLOCK == 0) memcpy(lanes, row, 256);
+        else tn_kernel_run(k, (size_t)most, (const void *[]){lanes, row}, lanes);
+    }
+    if (groups > BLOCK) tn_kernel_run(k, (size_t)most, (const void *[]){total, lanes}, lanes);
+    if (length % most)
+        tn_kernel_run(k, (size_t)(length % most), (const void *[]){lanes, row}, lanes);
+    return most;
+}
+
 static void check(tn_op_kind op, tn_element_type e, int64_t length, int64_t rows, bool special)
 {
     tn_isa isa = tn_cpu_isa();
     tn_line_folds f = tn_line_folds_of(isa, op, e);
-    if (!f.short_rows.tree || length > f.short_rows.most) return;
+    if (!f.short_rows.tree) return;
     bool narrow = (e == TN_BF16 || e == TN_F16) && (op == TN_OP_add || op == TN_OP_multiply);
     tn_element_type acc = narrow ? TN_F32 : e;
     size_t w = tn_element_type_bytes(e), aw = tn_element_type_bytes(acc);
@@ -92,6 +116,7 @@ static void check(tn_op_kind op, tn_element_type e, int64_t length, int64_t rows
     if (narrow) assert_true(tn_kernel_convert(isa, e, acc, &widen));
     /* As large as it may be read, so that sanitizers see what is read behind it. */
     char *x = malloc((size_t)(rows * length) * w), *out = malloc((size_t)rows * aw);
+    char *wide = malloc((size_t)length * aw);
     uint64_t seed = (uint64_t)(length * 131 + rows) * 7 + e;
     for (int64_t i = 0; i < rows * length; i++) {
         uint64_t v = some(e, &seed, special);
@@ -100,10 +125,9 @@ static void check(tn_op_kind op, tn_element_type e, int64_t length, int64_t rows
     tn_fold_rows(&f, x, length, w, rows, out, aw);
     for (int64_t r = 0; r < rows; r++) {
         const char *row = x + (size_t)(r * length) * w, *got = out + (size_t)r * aw;
-        _Alignas(64) char lanes[LENGTH * 8], one[8];
-        if (narrow) tn_kernel_run(&widen, (size_t)length, (const void *[]){row}, lanes);
-        else memcpy(lanes, row, (size_t)length * w);
-        by_halves(&k, aw, lanes, length);
+        _Alignas(64) char lanes[512], one[8];
+        if (narrow) tn_kernel_run(&widen, (size_t)length, (const void *[]){row}, wide);
+        by_halves(&k, aw, lanes, to_lanes(&k, aw, narrow ? wide : row, length, lanes));
         f.row(row, length, one);
         if (is_nan(acc, lanes)) {
             assert_true(is_nan(acc, got) && is_nan(acc, one));
@@ -116,6 +140,7 @@ static void check(tn_op_kind op, tn_element_type e, int64_t length, int64_t rows
     }
     free(x);
     free(out);
+    free(wide);
 }
 
 static void test_all(void **state)
@@ -126,6 +151,16 @@ static void test_all(void **state)
         for (size_t t = 0; t < sizeof types / sizeof *types; t++)
             for (int64_t length = 2; length <= LENGTH; length++)
                 check(ops[o], types[t], length, rows[length % 7], length % 3 == 0);
+}
+
+static void test_long_rows(void **state)
+{
+    (void)state;
+    static const int64_t lengths[] = {65, 79, 100, 128, 255, 300, 1000, 8191, 20000};
+    for (size_t o = 0; o < 4; o++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+            for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+                check(ops[o], types[t], lengths[l], lengths[l] > 1000 ? 2 : 18, l % 3 == 0);
 }
 
 /* More lanes than are made at once. */
@@ -152,7 +187,8 @@ static void test_kinds(void **state)
 
 static int run(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_many_rows),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_long_rows),
+                                       cmocka_unit_test(test_many_rows),
                                        cmocka_unit_test(test_kinds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
