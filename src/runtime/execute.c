@@ -188,6 +188,7 @@ static tn_launch_record *new_record(const call *c, size_t d)
     r->device = device_of(c, d);
     r->launch_id = c->options->launch_id;
     r->alone = c->n_devices == 1;
+    r->beside = tn_launch_is_beside(r);
     r->part = (uint32_t)d;
     bool chosen = c->options->device != NULL;
     r->replica = chosen ? 0 : (uint32_t)c->loaded->ids[d].replica;
@@ -214,6 +215,8 @@ static tn_status *hold_arg(const call *c, tn_launch_record *r, uint32_t i, tn_bu
         a->taken = true;
     } else {
         a->storage = b->storage ? tn_storage_retain(b->storage) : NULL;
+        a->reading = a->storage != NULL;
+        if (a->reading) atomic_fetch_add_explicit(&a->storage->reads, 1, memory_order_relaxed);
         if (!tn_event_is_ready(b->ready) || tn_event_peek(b->ready))
             a->ready = tn_event_retain(b->ready);
     }
@@ -241,6 +244,7 @@ static void give_back(tn_launch_record *r, uint32_t i, tn_buffer *b)
 /* Gives a result the memory of its argument, if that can be written. */
 static bool take_over(tn_launch_record *r, uint32_t i, tn_memory *m, tn_storage **out)
 {
+    if (r->beside && !r->alone) return false; /* no place in all queues at once */
     for (uint32_t k = 0; k < r->n_args; k++) {
         tn_launch_arg *a = &r->args[k];
         if (a->becomes != (int32_t)i) continue;
@@ -248,7 +252,7 @@ static bool take_over(tn_launch_record *r, uint32_t i, tn_memory *m, tn_storage 
             !tn_storage_is_writable(a->storage))
             return false;
         *out = tn_storage_retain(a->storage);
-        a->moved = true;
+        a->moved = r->writes = true;
         return true;
     }
     return false;

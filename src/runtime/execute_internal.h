@@ -88,6 +88,7 @@ typedef struct {
     size_t bytes;
     bool taken;        /* donated: the buffer was deleted, and its share in the storage is ours */
     bool moved;        /* that share has gone on to the buffer of a result */
+    bool reading;      /* counted in storage->reads */
     int32_t becomes;   /* result that starts as a copy of it, or is it; -1: none */
     tn_storage *stage; /* a copy that the device can use; NULL: the content itself */
     tn_waiter waiter;
@@ -149,6 +150,7 @@ struct tn_launch_record {
     bool beside;  /* runs on a thread of its own, beside the queue: calls out, or may last */
     bool nested;  /* and was started from such a call */
     bool alone;   /* no other device runs its part of the same launch */
+    bool writes;  /* memory of arguments, which runs in the queue may still read */
     bool entered; /* the caller runs it, and holds the launch queue */
     uint32_t n_args, n_results;
     tn_storage *temp;
@@ -157,6 +159,8 @@ struct tn_launch_record {
     tn_span *spans; /* arguments, then results */
 };
 
+/* Whether a run, whose program and device are set, goes beside the queue. */
+bool tn_launch_is_beside(const tn_launch_record *r);
 /* Starts the runs of one launch, which have all they need, and returns; they end themselves. Takes
  * `g` (malloc), which has room for n parts if n > 1. */
 void tn_launch_start(tn_launch_record *const *parts, uint32_t n, tn_launch_gang *g);

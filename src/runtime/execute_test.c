@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <unistd.h>
+
 #include "runtime/program_test.h"
 
 static void a_run_gives_values_and_readiness(void **state)
@@ -405,6 +407,56 @@ static void what_may_not_be_written_is_copied(void **state)
     tn_client_close(c);
 }
 
+/* Runs that were started before a donation see the memory as it was, whether they still wait for
+ * something else, are beside the queue, or the one that writes is. */
+static void earlier_readers_see_donated_memory_as_it_was(void **state)
+{
+    enum { READER_WAITS, READER_IS_BESIDE, WRITER_IS_BESIDE, CASES };
+    for (int which = 0; which < CASES; which++) {
+        tn_client *c = open_client(state);
+        program gated, reader, writer;
+        make_program(&gated, 1, 1);
+        make_program(&reader, 2, 1);
+        make_program(&writer, 1, 1);
+        donate(&writer, 0, 0);
+        *(which == READER_WAITS ? &gated.gated : &reader.gated) = true;
+        gated.info.cost_ns = reader.info.cost_ns = 100000000;
+        if (which == READER_IS_BESIDE) reader.info.cost_ns = UINT64_MAX;
+        if (which == WRITER_IS_BESIDE) writer.info.cost_ns = UINT64_MAX;
+        tn_loaded_executable *make = load(c, &gated), *read = load(c, &reader),
+                             *write = load(c, &writer);
+        tn_buffer *x = put_value(device_memory(c), 10), *z = put_value(device_memory(c), 100);
+        tn_buffer *args[2] = {x, z}, *y = NULL, *sum, *next;
+        void *before, *after;
+        assert_event_ok(ready_event(x));
+        assert_event_ok(ready_event(z));
+        assert_ok(tn_buffer_pointer(x, &before));
+        if (which == READER_WAITS) {
+            assert_ok(try_execute(make, NULL, &z, 1, &y, NULL));
+            args[1] = y;
+        }
+        assert_ok(try_execute(read, NULL, args, 2, &sum, NULL));
+        assert_ok(try_execute(write, NULL, &x, 1, &next, NULL));
+        assert_true(tn_buffer_is_deleted(x));
+        usleep(2000); /* let what can run do so */
+        sem_post(which == READER_WAITS ? &gated.gate : &reader.gate);
+        assert_value(sum, which == READER_WAITS ? 112 : 111);
+        assert_value(next, 11);
+        assert_ok(tn_buffer_pointer(next, &after));
+        if (which == WRITER_IS_BESIDE) assert_ptr_equal(before, after);
+        tn_buffer_release(x);
+        if (y) tn_buffer_release(y);
+        tn_buffer_release(z);
+        tn_buffer_release(sum);
+        tn_buffer_release(next);
+        tn_loaded_executable_release(make);
+        tn_loaded_executable_release(read);
+        tn_loaded_executable_release(write);
+        assert_int_equal(bytes_in_use(c), 0);
+        tn_client_close(c);
+    }
+}
+
 static void a_donation_without_a_result_deletes(void **state)
 {
     tn_client *c = open_client(state);
@@ -792,6 +844,7 @@ int main(void)
         ON_EACH(a_donated_argument_becomes_the_result),
         ON_EACH(a_chain_of_donations_stays_in_one_place),
         ON_EACH(what_may_not_be_written_is_copied),
+        ON_EACH(earlier_readers_see_donated_memory_as_it_was),
         ON_EACH(a_donation_without_a_result_deletes),
         ON_EACH(one_buffer_donated_and_used_is_refused),
         ON_EACH(a_refused_execution_changes_nothing),

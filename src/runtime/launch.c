@@ -17,8 +17,15 @@ void tn_custom_calls_release(tn_custom_calls *c)
 
 /* ---- The end ---- */
 
+static void stop_reading(tn_launch_arg *a)
+{
+    if (a->reading) atomic_fetch_sub_explicit(&a->storage->reads, 1, memory_order_release);
+    a->reading = false;
+}
+
 static void release_arg(tn_launch_arg *a)
 {
+    stop_reading(a);
     if (a->taken && a->storage && !a->moved)
         atomic_fetch_sub_explicit(&a->storage->shares, 1, memory_order_release);
     tn_storage_release(a->storage);
@@ -300,6 +307,25 @@ static void run_beside(tn_crew_task *t)
     run(r);
 }
 
+/* ---- Donated memory ----
+ *
+ * A run may write the memory of an argument that it got for good while runs that were started
+ * before still read it. In the queue it is behind those of them that have a place there. Others,
+ * beside the queue or not in it yet, count as reads of the storage, and then the result gets memory
+ * of its own. A run beside the queue that writes such memory passes through the queue first. */
+
+static void has_place(tn_task *t)
+{
+    tn_launch_record *r = TN_CONTAINER(t, tn_launch_record, task);
+    for (uint32_t i = 0; i < r->n_args; i++) stop_reading(&r->args[i]);
+}
+
+static void pass_queue(tn_task *t)
+{
+    tn_launch_record *r = TN_CONTAINER(t, tn_launch_record, task);
+    tn_lane_push(lane_of(r), &r->crew_task, r->nested);
+}
+
 /* ---- The start ---- */
 
 /* All queues see launches on several devices in the same order, as their parts wait for each other.
@@ -323,7 +349,8 @@ static void go(tn_launch_record *r)
     if (g) r = g->parts[0];
     if (r->beside) {
         r->crew_task.run = run_beside;
-        tn_lane_push(lane_of(r), &r->crew_task, r->nested);
+        if (r->writes) tn_queue_push(r->device->launches, &r->task);
+        else pass_queue(&r->task);
     } else if (g) {
         enter_queues(g);
     } else {
@@ -401,13 +428,18 @@ static void enter_device(tn_launch_record *r)
     pthread_mutex_unlock(&d->lock);
 }
 
+bool tn_launch_is_beside(const tn_launch_record *r)
+{
+    const tn_executable_info *info = r->loaded->program.info;
+    return r->device->concurrent && (info->calls_out || info->cost_ns > LASTING_NS);
+}
+
 static void list_run(tn_launch_record *r)
 {
     tn_work_begin(r->device->client);
-    r->task.run = run_task;
-    const tn_executable_info *info = r->loaded->program.info;
-    r->beside = r->device->concurrent && (info->calls_out || info->cost_ns > LASTING_NS);
-    r->nested = r->beside && info->calls_out && tn_custom_call_depth() > 0;
+    r->task.run = r->beside ? pass_queue : run_task;
+    r->task.placed = r->beside ? NULL : has_place;
+    r->nested = r->beside && r->loaded->program.info->calls_out && tn_custom_call_depth() > 0;
 }
 
 static void await_args(tn_launch_record *r)
@@ -431,9 +463,10 @@ static void start(tn_launch_record *r)
     for (uint32_t i = 0; i < r->n_args; i++)
         if (must_wait(r, &r->args[i])) waits++;
     r->entered = !r->beside && waits == 0 && is_cheap(r) && tn_queue_try_enter(queue);
+    if (r->entered) has_place(&r->task);
     if (waits == 0 && is_tried(r)) return;
     if (r->launch_id != 0 && !(r->entered && r->device->synchronous)) enter_device(r);
-    if (r->entered || (r->nested && waits == 0)) {
+    if (r->entered || (r->nested && waits == 0 && !r->writes)) {
         run(r);
         return;
     }

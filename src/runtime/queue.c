@@ -107,6 +107,7 @@ void tn_queue_push(tn_queue *q, tn_task *t)
     *q->last = t;
     q->last = &t->next;
     bool first = q->first == t;
+    if (t->placed) t->placed(t);
     pthread_mutex_unlock(&q->lock);
     if (first) pthread_cond_signal(&q->work); /* who wakes wants the lock */
 }

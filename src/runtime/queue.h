@@ -18,6 +18,8 @@ typedef struct tn_queue tn_queue;
 typedef struct tn_task {
     struct tn_task *next;
     void (*run)(struct tn_task *t); /* may free the task */
+    /* Called as soon as the task has its place in the queue, which is locked; NULL: nothing is. */
+    void (*placed)(struct tn_task *t);
     atomic_uint waits;              /* things that must happen before it runs */
 } tn_task;
 

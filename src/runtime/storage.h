@@ -15,7 +15,7 @@
 typedef struct tn_storage {
     tn_ref ref;
     atomic_uint shares; /* buffers whose content it is: with two, it is never written */
-    atomic_uint reads;  /* transfers under way that read it */
+    atomic_uint reads; /* transfers under way that read it, and runs without a place in the queue */
     tn_memory *memory;
     size_t size; /* of the block; 0: there is none */
     /* Where it lies. Unplaced ones (see tn_storage_create_unplaced) have neither until they are
