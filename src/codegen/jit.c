@@ -38,6 +38,7 @@ tn_jit *tn_jit_new(tn_arena *a)
     tn_jit *j = TN_NEW(a, tn_jit);
     j->arena = a;
     j->avx512 = isa == TN_ISA_AVX512;
+    j->f16 = j->avx512 && __builtin_cpu_supports("avx512fp16");
     return j;
 }
 #else
@@ -77,6 +78,11 @@ void tn_jit_free(const tn_jit_memory *m)
 }
 
 /* --- pieces --- */
+
+bool tn_jit_has_f16(const tn_jit *j)
+{
+    return j->f16;
+}
 
 void tn_jit_begin(tn_jit *j, tn_jit_piece *out)
 {
@@ -118,16 +124,31 @@ tn_jv tn_jit_const(tn_jit_piece *p, unsigned bytes, uint64_t bits)
     return tn_jit_emit(p, TN_JIT_CONST, bytes, 0, bits, 0, 0, 0, 0);
 }
 
+/* In a register. */
+static unsigned bytes_in(const tn_jit_piece *p, tn_element_type e)
+{
+    return tn_element_type_bytes(e) == 8 ? 8 : e == TN_F16 && p->half ? 2 : 4;
+}
+
 tn_jv tn_jit_load(tn_jit_piece *p, uint32_t port, tn_element_type e, bool splat)
 {
-    unsigned bytes = tn_element_type_bytes(e) == 8 ? 8 : 4;
+    unsigned bytes = bytes_in(p, e);
     return tn_jit_emit(p, splat ? TN_JIT_SPLAT : TN_JIT_LOAD, bytes, (unsigned)e, port, 0, 0, 0, 0);
 }
 
 void tn_jit_store(tn_jit_piece *p, uint32_t port, tn_element_type e, tn_jv v)
 {
-    unsigned bytes = tn_element_type_bytes(e) == 8 ? 8 : 4;
-    tn_jit_emit(p, TN_JIT_STORE, bytes, (unsigned)e, port, 1, v, 0, 0);
+    tn_jit_emit(p, TN_JIT_STORE, bytes_in(p, e), (unsigned)e, port, 1, v, 0, 0);
+}
+
+void tn_jit_streaming(const tn_jit_piece *p, const bool *is_streamed, tn_jit_piece *out)
+{
+    *out = *p;
+    out->capacity = p->n;
+    out->list = tn_dup(p->arena, p->list, p->n * sizeof *p->list);
+    for (uint32_t v = 0; v < p->n; v++)
+        if (p->list[v].op == TN_JIT_STORE && is_streamed[p->list[v].aux])
+            out->list[v].op = TN_JIT_STREAM;
 }
 
 /* --- codes --- */
@@ -150,7 +171,8 @@ static uint32_t count_ports(const tn_jit_piece *p)
     uint32_t n = 0;
     for (uint32_t v = 0; v < p->n; v++) {
         const tn_jit_instruction *i = &p->list[v];
-        bool uses = i->op == TN_JIT_LOAD || i->op == TN_JIT_SPLAT || i->op == TN_JIT_STORE;
+        bool uses = i->op == TN_JIT_LOAD || i->op == TN_JIT_SPLAT || i->op == TN_JIT_STORE ||
+                    i->op == TN_JIT_STREAM;
         if (uses && i->aux >= n) n = (uint32_t)i->aux + 1;
     }
     return n;
@@ -208,7 +230,8 @@ static tn_jit_piece interleave(const tn_jit_piece *p, uint32_t groups)
     tn_jv *at = TN_NEW_ARRAY(p->arena, tn_jv, (size_t)p->n * groups);
     for (uint32_t v = 0; v < p->n; v++) {
         const tn_jit_instruction *from = &p->list[v];
-        bool memory = from->op == TN_JIT_LOAD || from->op == TN_JIT_STORE;
+        bool memory =
+            from->op == TN_JIT_LOAD || from->op == TN_JIT_STORE || from->op == TN_JIT_STREAM;
         for (uint32_t g = 0; g < groups; g++) {
             if (g && is_shared(from)) {
                 at[v * groups + g] = at[v * groups];
@@ -358,8 +381,14 @@ const tn_jit_code *tn_jit_end(tn_jit_piece *p, bool single)
 void tn_jit_run(const tn_jit_code *c, const tn_jit_port *ports, uint32_t n_ports,
                 void *const *memory, int64_t n)
 {
+    tn_jit_run_with(c, c, ports, n_ports, memory, n);
+}
+
+void tn_jit_run_with(const tn_jit_code *c, const tn_jit_code *body, const tn_jit_port *ports,
+                     uint32_t n_ports, void *const *memory, int64_t n)
+{
     int64_t whole = n / c->lanes * c->lanes, rest = n - whole;
-    if (whole) c->entry(memory, whole);
+    if (whole) body->entry(memory, whole);
     if (!rest) return;
     /* The last group may overlap the one before, if that hasn't written over what it reads. */
     bool overlaps = whole > 0;

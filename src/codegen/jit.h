@@ -8,7 +8,8 @@
  *
  * Values are elements side by side in the form that their type has in registers: integers up to 32
  * bits are extended to 32 bits, floats up to 32 bits are f32 (rounded to their own type), i64, u64
- * and f64 are as they are, i1 is a mask.
+ * and f64 are as they are, i1 is a mask. Where the machine computes with f16 itself, f16 is as it
+ * is in pieces that say so (`half`): values of 2 bytes, whose constants are two of them.
  *
  * Threads: a tn_jit belongs to one compilation; code is immutable. */
 #ifndef TN_CODEGEN_JIT_H
@@ -23,9 +24,10 @@
 typedef enum {
     TN_JIT_NONE,
     TN_JIT_CONST,
-    TN_JIT_LOAD,  /* from port `aux`, as type `imm` */
-    TN_JIT_SPLAT, /* the first element of port `aux`, as type `imm` */
-    TN_JIT_STORE, /* a to port `aux`, as type `imm` */
+    TN_JIT_LOAD,   /* from port `aux`, as type `imm` */
+    TN_JIT_SPLAT,  /* the first element of port `aux`, as type `imm` */
+    TN_JIT_STORE,  /* a to port `aux`, as type `imm` */
+    TN_JIT_STREAM, /* the same, past the caches */
     /* in code with jumps alone: see jit_flow.h */
     TN_JIT_LOAD_AT,
     TN_JIT_STORE_AT,
@@ -77,6 +79,8 @@ typedef enum {
     /* one operand in a register */
     TN_JIT_I32_OF_I64,
     TN_JIT_F16_ROUND, /* f32 to f16 and back */
+    TN_JIT_F16_OF_F32,
+    TN_JIT_F32_OF_F16,
     TN_JIT_SHL,
     TN_JIT_SHR,
     TN_JIT_SAR,
@@ -122,7 +126,7 @@ typedef uint16_t tn_jv; /* a value: the number of the instruction that makes it 
 
 typedef struct {
     uint8_t op;
-    uint8_t bytes; /* of an element of the result (of the operands, for comparisons): 4 or 8 */
+    uint8_t bytes; /* of an element of the result (of the operands, for comparisons): 2, 4 or 8 */
     uint8_t imm, n_operands;
     tn_jv in[3], zero[3];
     uint64_t aux; /* port; bits of a constant */
@@ -139,11 +143,15 @@ typedef struct {
     uint32_t n, capacity;
     tn_jit_instruction *list;
     bool wide; /* some element has 8 bytes */
+    bool half; /* f16 has 2 */
 } tn_jit_piece;
 
 /* NULL where the machine or its owner (TN_JIT=0) doesn't allow it. Lives in `a` but for the code,
  * which tn_jit_finish returns. */
 tn_jit *tn_jit_new(tn_arena *a);
+
+/* May a piece be `half`? */
+bool tn_jit_has_f16(const tn_jit *j);
 
 void tn_jit_begin(tn_jit *j, tn_jit_piece *out);
 tn_jv tn_jit_emit(tn_jit_piece *p, tn_jit_op op, unsigned bytes, unsigned imm, uint64_t aux,
@@ -151,6 +159,10 @@ tn_jv tn_jit_emit(tn_jit_piece *p, tn_jit_op op, unsigned bytes, unsigned imm, u
 tn_jv tn_jit_const(tn_jit_piece *p, unsigned bytes, uint64_t bits);
 tn_jv tn_jit_load(tn_jit_piece *p, uint32_t port, tn_element_type e, bool splat);
 void tn_jit_store(tn_jit_piece *p, uint32_t port, tn_element_type e, tn_jv v);
+/* A copy of the piece whose stores to ports with bytes of `is_streamed` set go past the caches. Its
+ * code wants these ports' memory aligned to 64 bytes, and who runs it a fence before others read
+ * what it wrote. */
+void tn_jit_streaming(const tn_jit_piece *p, const bool *is_streamed, tn_jit_piece *out);
 /* Can values of this type be in registers? */
 bool tn_jit_has_type(tn_element_type e);
 /* Appends what computes an elementwise op on `in`; false, with nothing appended, if that is unknown
@@ -194,6 +206,9 @@ typedef struct {
 } tn_jit_port;
 void tn_jit_run(const tn_jit_code *c, const tn_jit_port *ports, uint32_t n_ports,
                 void *const *memory, int64_t n);
+/* The same, but whole groups are run by `body`, another code of the same piece. */
+void tn_jit_run_with(const tn_jit_code *c, const tn_jit_code *body, const tn_jit_port *ports,
+                     uint32_t n_ports, void *const *memory, int64_t n);
 #define TN_JIT_PORTS 96 /* of one piece, at most */
 
 #endif

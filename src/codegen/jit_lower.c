@@ -144,7 +144,7 @@ static tn_jv wrap(tn_jit_piece *p, tn_element_type e, tn_jv v)
 /* An f32 to the nearest value of its own type. */
 static tn_jv round_to(tn_jit_piece *p, tn_element_type e, tn_jv v)
 {
-    if (e == TN_F16) return one(p, TN_JIT_F16_ROUND, 4, v);
+    if (e == TN_F16) return p->half ? v : one(p, TN_JIT_F16_ROUND, 4, v);
     if (e != TN_BF16) return v;
     tn_jv odd = two(p, TN_JIT_AND, 4, shift(p, TN_JIT_SHR, 4, v, 16), bits32(p, 1));
     tn_jv up = two(p, TN_JIT_IADD, 4, two(p, TN_JIT_IADD, 4, v, bits32(p, 0x7fff)), odd);
@@ -523,7 +523,54 @@ static bool lower_convert(tn_jit_piece *p, tn_element_type from, tn_element_type
     return false;
 }
 
+/* Rounded once, a result of f16 is what f32 gives when it is rounded too: f32 has more than twice
+ * the bits, and 2 more. */
+static bool lower_half(tn_jit_piece *p, const tn_op *op, const tn_jv *in, tn_jv *out)
+{
+    tn_jv sign;
+    switch ((int)op->kind) {
+    case TN_OP_add: *out = two(p, TN_JIT_FADD, 2, in[0], in[1]); return true;
+    case TN_OP_subtract: *out = two(p, TN_JIT_FSUB, 2, in[0], in[1]); return true;
+    case TN_OP_multiply: *out = two(p, TN_JIT_FMUL, 2, in[0], in[1]); return true;
+    case TN_OP_divide: *out = two(p, TN_JIT_FDIV, 2, in[0], in[1]); return true;
+    case TN_OP_sqrt: *out = one(p, TN_JIT_SQRT, 2, in[0]); return true;
+    case TN_OP_negate:
+        sign = bits32(p, 0x80008000u);
+        *out = two(p, TN_JIT_XOR, 2, in[0], sign);
+        return true;
+    case TN_OP_abs:
+        sign = bits32(p, 0x80008000u);
+        *out = two(p, TN_JIT_ANDN, 2, sign, in[0]);
+        return true;
+    default: return false;
+    }
+}
+
+static tn_jv widened(tn_jit_piece *p, tn_jv v)
+{
+    return one(p, TN_JIT_F32_OF_F16, 4, v);
+}
+
+static bool lower_wide(tn_jit_piece *p, const tn_op *op, const tn_jv *in, tn_jv *out);
+
 static bool lower(tn_jit_piece *p, const tn_op *op, const tn_jv *in, tn_jv *out)
+{
+    if (!p->half) return lower_wide(p, op, in, out);
+    tn_element_type e = tn_operand_type(op, 0)->element, to = tn_result_type(op, 0)->element;
+    if (e == TN_F16 && to == TN_F16 && lower_half(p, op, in, out)) return true;
+    if (op->kind == TN_OP_select && to == TN_F16) {
+        *out = pick(p, 2, in[0], in[1], in[2]);
+        return true;
+    }
+    tn_jv of_f32[3];
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        of_f32[i] = tn_operand_type(op, i)->element == TN_F16 ? widened(p, in[i]) : in[i];
+    if (!lower_wide(p, op, of_f32, out)) return false;
+    if (to == TN_F16) *out = one(p, TN_JIT_F16_OF_F32, 2, *out);
+    return true;
+}
+
+static bool lower_wide(tn_jit_piece *p, const tn_op *op, const tn_jv *in, tn_jv *out)
 {
     tn_element_type e = tn_operand_type(op, 0)->element, to = tn_result_type(op, 0)->element;
     if (rep_of(e) == REP_NONE || rep_of(to) == REP_NONE) return false;

@@ -309,7 +309,11 @@ static void load(tn_writer *w, const tn_jit_instruction *i, unsigned r, bool k)
     tn_element_type e = (tn_element_type)i->imm;
     bool splat = i->op == TN_JIT_SPLAT;
     tn_x86_operand at = tn_writer_port(w, i->aux, (unsigned)tn_element_type_bytes(e), !splat);
-    if (splat) load_splat(w, e, r, k, at);
+    if (i->bytes == 2 && w->lanes == 1) load_one(w, TN_U16, r, k, at);
+    else if (i->bytes == 2 && splat)
+        vector(w, CODE(2, 1, 0x79), 0, length_of(w, 2), -1, r, 0, at); /* vpbroadcastw */
+    else if (i->bytes == 2) load_vector(w, length_of(w, 2), r, at);
+    else if (splat) load_splat(w, e, r, k, at);
     else load_from(w, e, r, k, at);
 }
 
@@ -404,13 +408,36 @@ static void store_to(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86
     store_packed(w, e, r, at);
 }
 
+/* Past the caches, where a group's elements make up a vector; they are packed in `temp`. */
+static void stream(tn_writer *w, const tn_jit_instruction *i)
+{
+    tn_element_type e = (tn_element_type)i->imm;
+    unsigned r = in_register(w, i->in[0]), bytes = (unsigned)tn_element_type_bytes(e);
+    unsigned t = w->temp, length = length_of(w, 4);
+    bool k = is_k(w, i->in[0]), narrow = bytes < 4 && i->bytes != 2;
+    tn_x86_operand at = tn_writer_port(w, i->aux, bytes, true);
+    if (w->lanes * bytes < 16 || (narrow && e != TN_F16 && !w->x.avx512) || k) {
+        if (i->bytes == 2) store_vector(w, length_of(w, 2), at, r);
+        else store_to(w, e, r, k, at);
+        return;
+    }
+    if (narrow && e == TN_BF16) vector(w, CODE(1, 1, 0x72), 0, length, 16, 2, t, REG(r));
+    unsigned from = e == TN_BF16 ? t : r;
+    if (narrow && e == TN_F16) vector(w, CODE(3, 1, 0x1d), 0, length, 0, r, 0, REG(t));
+    else if (narrow)
+        vector(w, CODE(2, 2, bytes == 1 ? 0x31 : 0x33), 0, length, -1, from, 0, REG(t));
+    vector(w, CODE(1, 0, 0x2b), 0, length_of(w, bytes), -1, narrow ? t : r, 0, at); /* vmovntps */
+}
+
 static void store(tn_writer *w, const tn_jit_instruction *i)
 {
     tn_element_type e = (tn_element_type)i->imm;
     unsigned r = in_register(w, i->in[0]), bytes = (unsigned)tn_element_type_bytes(e);
     bool one = i->op == TN_JIT_PUT;
     tn_x86_operand at = tn_writer_port(w, i->aux, bytes, !one);
-    if (one) store_one(w, e, r, is_k(w, i->in[0]), at);
+    if (i->bytes == 2 && w->lanes == 1) store_one(w, TN_U16, r, false, at);
+    else if (i->bytes == 2) store_vector(w, length_of(w, 2), at, r);
+    else if (one) store_one(w, e, r, is_k(w, i->in[0]), at);
     else store_to(w, e, r, is_k(w, i->in[0]), at);
 }
 
@@ -479,9 +506,10 @@ static void write_select(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
     unsigned length = length_of(w, i->bytes), wide = i->bytes == 8;
     unsigned m = in_register(w, i->in[0]), b = in_register(w, i->in[2]);
     if (w->x.avx512) {
-        tn_x86_operand a = last_operand(w, i->in[1], true);
+        bool half = i->bytes == 2; /* which spreads no memory */
+        tn_x86_operand a = last_operand(w, i->in[1], !half);
         release(w, i);
-        masked(w, CODE(2, 1, 0x65), wide, length, m, -1, result(w, v), b, a);
+        masked(w, CODE(2, 1, half ? 0x66 : 0x65), wide || half, length, m, -1, result(w, v), b, a);
         return;
     }
     tn_x86_operand a = last_operand(w, i->in[1], true);
@@ -580,6 +608,8 @@ static void write_plain(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
     release(w, i);
     unsigned d = result(w, v);
     tn_x86_opcode code = i->bytes == 8 ? e->eight : e->four;
+    bool arithmetic = (i->op >= TN_JIT_FADD && i->op <= TN_JIT_FDIV) || i->op == TN_JIT_SQRT;
+    if (i->bytes == 2 && arithmetic) code.map = 5;
     int imm = e->has_imm ? i->imm : -1;
     if (e->shape == SHAPE_VMI) vector(w, code, wide, length, imm, e->digit, d, last);
     else vector(w, code, wide, length, imm, d, a, last);
@@ -652,6 +682,10 @@ static void write_instruction(tn_writer *w, tn_jv v)
     case TN_JIT_CONST: return;
     case TN_JIT_LOAD:
     case TN_JIT_SPLAT: load(w, i, result(w, v), is_k(w, v)); return;
+    case TN_JIT_STREAM:
+        stream(w, i);
+        release(w, i);
+        return;
     case TN_JIT_STORE:
     case TN_JIT_PUT:
         store(w, i);
@@ -708,6 +742,12 @@ static void write_instruction(tn_writer *w, tn_jv v)
     case TN_JIT_MASK_XOR:
     case TN_JIT_MASK_NOT: write_mask_op(w, i, v); return;
     case TN_JIT_I32_OF_I64: write_i32_of_i64(w, i, v); return;
+    case TN_JIT_F16_OF_F32: {
+        unsigned a = in_register(w, i->in[0]);
+        release(w, i);
+        vector(w, CODE(3, 1, 0x1d), 0, length_of(w, 4), 0, a, 0, REG(result(w, v)));
+        return;
+    }
     case TN_JIT_F16_ROUND: {
         unsigned a = in_register(w, i->in[0]), length = length_of(w, 4);
         release(w, i);
@@ -726,6 +766,7 @@ static bool acts(unsigned op)
 {
     switch (op) {
     case TN_JIT_STORE:
+    case TN_JIT_STREAM:
     case TN_JIT_PUT:
     case TN_JIT_STORE_AT:
     case TN_JIT_STORE_STRIP:

@@ -45,6 +45,7 @@ const tn_jit_encoding tn_jit_encodings[TN_JIT_OP_COUNT] = {
     [TN_JIT_I32_OF_F64] = RM_REG(1, 1, 0xe6),
     [TN_JIT_I64_OF_I32] = RM_REG(2, 1, 0x25),
     [TN_JIT_U64_OF_U32] = RM_REG(2, 1, 0x35),
+    [TN_JIT_F32_OF_F16] = RM_REG(2, 1, 0x13),
     [TN_JIT_SHL] = SHIFT(6, 0x72, 0x73),
     [TN_JIT_SHR] = SHIFT(2, 0x72, 0x73),
     [TN_JIT_SAR] = SHIFT(4, 0x72, 0x72),

@@ -59,7 +59,8 @@ typedef struct {
 typedef struct {
     tn_kernel kernel; /* run is NULL: a load through `map`, or `code` */
     const tn_jit_code *code;
-    const tn_jit_port *ports; /* of the code: [n_ports] */
+    const tn_jit_code *streaming; /* the same, with outputs that go past the caches; or NULL */
+    const tn_jit_port *ports;     /* of the code: [n_ports] */
     const tn_tile_place *places;
     uint32_t n_ports;
     const tn_access_map *map;

@@ -31,6 +31,7 @@ static void begin(run *r, builder *b)
 {
     r->b = b;
     tn_jit_begin(b->c->jit, &r->piece);
+    r->piece.half = tn_jit_has_f16(b->c->jit);
     r->n_ports = r->n_ops = r->n_made_regs = r->n_made_outputs = r->n_live = 0;
     r->is_worth_it = false;
     for (uint32_t i = 0; i < b->n_inputs; i++) r->of_input[i] = TN_JIT_NO_VALUE;
@@ -51,9 +52,11 @@ static tn_jv from_memory(run *r, site s, tn_element_type e, bool splat)
     if (s.kind == AT_ADDRESS) {
         uint64_t bits = 0;
         memcpy(&bits, (const void *)(uintptr_t)s.offset, tn_element_type_bytes(e));
-        /* As registers hold narrow types; the rest comes through memory. */
+        /* Some narrow types come through memory. */
         if (tn_element_type_bytes(e) >= 4)
             return tn_jit_const(&r->piece, (unsigned)tn_element_type_bytes(e), bits);
+        if (e == TN_BF16) return tn_jit_const(&r->piece, 4, bits << 16);
+        if (e == TN_F16 && r->piece.half) return tn_jit_const(&r->piece, 4, bits << 16 | bits);
     }
     uint32_t port = add_port(r, s, splat ? 0 : (unsigned)tn_element_type_bytes(e), false);
     return tn_jit_load(&r->piece, port, e, splat);
@@ -170,18 +173,29 @@ static bool add(run *r, uint32_t at)
     return true;
 }
 
+/* What doesn't stay in the L2 cache until somebody reads it is better not fetched into it. */
+enum { LARGE_BYTES = 4 << 20, STREAMS_AT_MOST = 4 };
+static bool is_large(const builder *b, uint32_t output)
+{
+    return b->n * b->outputs[output].bytes >= LARGE_BYTES;
+}
+
 /* Micro-ops [first, first + r->n_ops) as one; false if it isn't worth it. Results are stored last,
  * so that one may have the memory of an operand. */
 static bool end(run *r, uint32_t first, micro *out)
 {
     builder *b = r->b;
-    if (!r->is_worth_it) return false;
+    bool is_streamed[TN_JIT_PORTS] = {false}, streams = false;
+    for (uint32_t i = 0; i < r->n_made_outputs && r->n_made_outputs <= STREAMS_AT_MOST; i++)
+        streams |= is_large(b, r->made_outputs[i]);
+    if (!r->is_worth_it && !streams) return false;
     for (uint32_t i = 0; i < r->n_made_outputs; i++) {
         uint32_t o = r->made_outputs[i];
         tn_element_type e = r->type_of_output[o];
         unsigned bytes = (unsigned)tn_element_type_bytes(e);
         uint32_t port = add_port(r, (site){AT_OUTPUT, o, 0, bytes}, bytes, true);
         tn_jit_store(&r->piece, port, e, r->of_output[o]);
+        is_streamed[port] = streams && is_large(b, o);
     }
     for (uint32_t i = 0; i < r->n_made_regs; i++) {
         uint32_t g = r->made_regs[i];
@@ -193,6 +207,12 @@ static bool end(run *r, uint32_t first, micro *out)
     }
     const tn_jit_code *code = tn_jit_end(&r->piece, b->n < 4);
     if (!code) return false;
+    const tn_jit_code *streaming = NULL;
+    if (streams) {
+        tn_jit_piece other;
+        tn_jit_streaming(&r->piece, is_streamed, &other);
+        streaming = tn_jit_end(&other, false);
+    }
     for (uint32_t i = 0; i < r->n_ports; i++)
         if (r->ports[i].row_step) b->row = r->row;
     double cost = 0.1 * r->n_ports;
@@ -202,6 +222,7 @@ static bool end(run *r, uint32_t first, micro *out)
     tn_arena *a = b->c->arena;
     *out = (micro){.ports = tn_dup(a, r->ports, r->n_ports * sizeof *r->ports)};
     out->op.code = code;
+    out->op.streaming = streaming;
     out->op.n_ports = r->n_ports;
     out->op.ports = tn_dup(a, r->kinds, r->n_ports * sizeof *r->kinds);
     return true;

@@ -9,6 +9,7 @@
 typedef struct {
     const tn_tile_program *p;
     void *const *memory;
+    bool streams;
 } job;
 
 static inline char *address(const uintptr_t *bases, const tn_tile_place *p, int64_t begin)
@@ -21,7 +22,16 @@ static inline char *address_in_row(const uintptr_t *bases, const tn_tile_place *
     return address(bases, p, begin) + row * p->row_step;
 }
 
-static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t begin, int64_t n)
+static bool is_aligned(const tn_tile_op *op, void *const *ports)
+{
+    uintptr_t all = 0;
+    for (uint32_t j = 0; j < op->n_ports; j++)
+        if (op->ports[j].is_output) all |= (uintptr_t)ports[j];
+    return all % 64 == 0;
+}
+
+static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t begin, int64_t n,
+                     bool streams)
 {
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const tn_tile_op *op = &p->ops[i];
@@ -30,7 +40,9 @@ static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t b
             int64_t row = p->row ? begin / p->row : 0;
             for (uint32_t j = 0; j < op->n_ports; j++)
                 ports[j] = address_in_row(bases, &op->places[j], begin, row);
-            tn_jit_run(op->code, op->ports, op->n_ports, ports, n);
+            bool streaming = streams && op->streaming && is_aligned(op, ports);
+            tn_jit_run_with(op->code, streaming ? op->streaming : op->code, op->ports, op->n_ports,
+                            ports, n);
             continue;
         }
         void *out = address(bases, &op->out, begin);
@@ -46,7 +58,8 @@ static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t b
     }
 }
 
-void tn_tile_run_part(const tn_tile_program *p, void *const *memory, int64_t begin, int64_t end)
+static void run_part(const tn_tile_program *p, void *const *memory, int64_t begin, int64_t end,
+                     bool streams)
 {
     _Alignas(64) char registers[TN_TILE_REGISTERS];
     uintptr_t bases[TN_TILE_FIRST_PORT + PORTS_AT_MOST];
@@ -63,20 +76,39 @@ void tn_tile_run_part(const tn_tile_program *p, void *const *memory, int64_t beg
         n = end - begin < p->tile ? end - begin : p->tile;
         int64_t left = p->row ? p->row - begin % p->row : n;
         if (left < n) n = left;
-        run_tile(p, bases, begin, n);
+        run_tile(p, bases, begin, n, streams);
     }
+#if defined __x86_64__
+    if (streams) __builtin_ia32_sfence();
+#endif
+}
+
+void tn_tile_run_part(const tn_tile_program *p, void *const *memory, int64_t begin, int64_t end)
+{
+    run_part(p, memory, begin, end, false);
+}
+
+/* Where outputs are large, and none is written over an input: that is in the cache. */
+static bool may_stream(const tn_tile_program *p, void *const *memory)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->n_ops; i++) any |= p->ops[i].streaming != NULL;
+    for (uint32_t i = 0; i < p->n_inputs && any; i++)
+        for (uint32_t o = 0; o < p->n_outputs && any; o++)
+            any = memory[i] != memory[p->n_inputs + o];
+    return any;
 }
 
 static void run_tiles(void *ctx, int64_t first, int64_t end)
 {
     const job *j = ctx;
     int64_t to = end * j->p->tile;
-    tn_tile_run_part(j->p, j->memory, first * j->p->tile, to < j->p->n ? to : j->p->n);
+    run_part(j->p, j->memory, first * j->p->tile, to < j->p->n ? to : j->p->n, j->streams);
 }
 
 void tn_tile_run(const tn_tile_program *p, struct tn_thread_pool *pool, void *const *memory)
 {
-    job j = {p, memory};
+    job j = {p, memory, may_stream(p, memory)};
     int64_t n_tiles = (p->n + p->tile - 1) / p->tile;
     if (n_tiles == 1) run_tiles(&j, 0, 1);
     else tn_parallel_for(pool, n_tiles, p->cost_ns * p->tile, run_tiles, &j);

@@ -23,6 +23,8 @@ static const tn_element_type types[] = {TN_F32, TN_F64, TN_BF16, TN_F16, TN_I32,
 enum { TYPES = sizeof types / sizeof *types, VALUES = 24, RESULTS = 4 };
 static const int64_t sizes[] = {1, 2, 3, 5, 15, 16, 17, 64, 100, 1023, 1024, 1025, 5000};
 enum { SIZES = sizeof sizes / sizeof *sizes };
+/* Of results that are written past the caches; what is made at random then repeats itself. */
+enum { LARGE = (1 << 21) + 3, FILLED = 4099 };
 
 static const tn_op_kind real_ops[] = {TN_OP_add,
                                       TN_OP_subtract,
@@ -155,11 +157,14 @@ static void add_random_op(builder *b, pool *p)
     else offer(p, t, unary(b, kind, x));
 }
 
+static const uint64_t LARGE_SEEDS = (uint64_t)1 << 40;
+
 static void build_chain(builder *b, void *ctx)
 {
     state = *(uint64_t *)ctx * 0x9E3779B97F4A7C15u;
     for (int i = 0; i < 4; i++) random_bits();
-    pool p = {.size = sizes[below(SIZES)]};
+    bool large = *(uint64_t *)ctx >= LARGE_SEEDS;
+    pool p = {.size = large ? LARGE : sizes[below(SIZES)]};
     static char texts[TYPES][32];
     const char *params[TYPES + 1] = {NULL};
     for (unsigned t = 0; t < TYPES; t++) {
@@ -169,7 +174,7 @@ static void build_chain(builder *b, void *ctx)
     }
     begin_function(b, "main", params);
     for (unsigned t = 0; t < TYPES; t++) offer(&p, t, &b->region->args[t]);
-    uint32_t n = 1 + below(40);
+    uint32_t n = 1 + below(large ? 10 : 40);
     for (uint32_t i = 0; i < n; i++) add_random_op(b, &p);
     tn_value *results[RESULTS];
     for (unsigned i = 0; i < RESULTS; i++) {
@@ -209,11 +214,14 @@ static void check_seed(uint64_t seed)
             size_t each = tn_element_type_bytes(types[t]),
                    bytes = tn_type_bytes(info->params[t].type);
             args[t] = aligned_alloc(64, (bytes + 64) & ~(size_t)63);
-            for (size_t at = 0; at < bytes; at += each)
-                fill_element(types[t], (char *)args[t] + at);
+            char *to = args[t];
+            size_t filled = bytes < FILLED * each ? bytes : FILLED * each;
+            for (size_t at = 0; at < filled; at += each) fill_element(types[t], to + at);
+            for (size_t at = filled; at < bytes; at++) to[at] = to[at - filled];
         }
         for (unsigned i = 0; i < RESULTS; i++)
-            results[way][i] = malloc(tn_type_bytes(info->results[i].type) + 1);
+            results[way][i] =
+                aligned_alloc(64, (tn_type_bytes(info->results[i].type) + 64) & ~(size_t)63);
         MUST(run_executable(e[way], args, (void *const *)results[way]));
         for (unsigned t = 0; t < TYPES; t++) free(args[t]);
     }
@@ -246,9 +254,15 @@ static void chains_give_what_kernels_give(void **unused)
     print_message("%u of %llu programs have machine code\n", with_code, (unsigned long long)n);
 }
 
+static void large_chains_do_too(void **unused)
+{
+    for (uint64_t seed = LARGE_SEEDS; seed < LARGE_SEEDS + 8; seed++) check_seed(seed);
+}
+
 static int run(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(chains_give_what_kernels_give)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(chains_give_what_kernels_give),
+                                       cmocka_unit_test(large_chains_do_too)};
     return cmocka_run_group_tests_name("executable-chains", tests, NULL, NULL);
 }
 
