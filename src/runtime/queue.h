@@ -20,7 +20,7 @@ typedef struct tn_task {
     void (*run)(struct tn_task *t); /* may free the task */
     /* Called as soon as the task has its place in the queue, which is locked; NULL: nothing is. */
     void (*placed)(struct tn_task *t);
-    atomic_uint waits;              /* things that must happen before it runs */
+    atomic_uint waits; /* things that must happen before it runs */
 } tn_task;
 
 /* `name` shows in debuggers; at most 15 bytes. */
