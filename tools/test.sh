@@ -4,6 +4,7 @@
 #
 #   checks    include rule, formatting            asan  the C tests built with ASan + UBSan (clang)
 #   unit      every C test (meson)                tsan  the C tests built with TSan (clang)
+#   threads   those of pool, queue and stress with TSan
 #   jax       test/jax on tenon                   sim   test/jax on tenon_sim
 #   tools     test/tools, for the tools here      clients   test/clients, for other clients than JAX
 #   cases     StableHLO cases with known answers  programs  model programs beside jaxlib's cpu
@@ -58,21 +59,21 @@ checks()
     fi
 }
 
-meson_tests() # KIND FOLDER
+meson_tests() # KIND FOLDER TEST...: all without names
 {
-    step "$1" meson "$PWD/$2/meson-logs/testlog.json" 1500 meson test -C "$2" --no-rebuild --print-errorlogs
+    step "$1" meson "$PWD/$2/meson-logs/testlog.json" 1500 meson test -C "$2" --no-rebuild --print-errorlogs "${@:3}"
 }
 
-sanitized() # KIND FLAGS
+sanitized() # KIND FOLDER FLAGS TEST...: all without names
 {
-    local dir=$BUILD-$1
+    local dir=$2
     tools/setup.sh packages build sanitize || return
     if [ ! -f "$dir/build.ninja" ]; then
-        CC=clang-19 tools/quiet.sh meson setup "$dir" -Db_sanitize="$2" -Db_lundef=false || return
+        CC=clang-19 tools/quiet.sh meson setup "$dir" -Db_sanitize="$3" -Db_lundef=false || return
     fi
-    step "$1" build exit 1500 ninja -C "$dir" --quiet || return
+    step "$1" build exit 1500 ninja -C "$dir" --quiet "${@:4}" || return
     ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-        TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 meson_tests "$1" "$dir"
+        TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 meson_tests "$1" "$dir" "${@:4}"
 }
 
 python_tests() # KIND FILE
@@ -134,8 +135,9 @@ for kind in "$@"; do
     checks | sim | cases | programs) $kind ;;
     unit) meson_tests unit "$BUILD" ;;
     jax | tools | clients) TENON_TEST_PLATFORM=tenon python_folder "$kind" "test/$kind" ;;
-    asan) sanitized asan address,undefined ;;
-    tsan) sanitized tsan thread ;;
+    asan) sanitized asan "$BUILD-asan" address,undefined ;;
+    tsan) sanitized tsan "$BUILD-tsan" thread ;;
+    threads) sanitized threads "$BUILD-tsan" thread base-thread_pool runtime-queue runtime-execute runtime-stress ;;
     *)
         echo "test.sh: unknown kind '$kind'" >&2
         exit 2
