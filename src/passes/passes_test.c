@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower, fold, cse, dce, hoist. */
 #include "passes/build_test.h"
+#include "passes/rewrite.h"
 
 static tn_value *i32(builder *b, const char *type, int32_t v)
 {
@@ -473,6 +474,57 @@ PASS_TEST(steps_for_several_ops_stay)
     assert_ptr_equal(v[1]->op->next, v[2]->op);
 }
 
+/* --- one_window --- */
+
+/* x.at[r:r+2, 1:3].subtract(u), as the body's first argument minus the second, or turned round. */
+static void scatter_at(builder *b, int32_t r, bool turned)
+{
+    begin_function(b, "main", PARAMS("4x5xi32", "2x2xi32"));
+    int32_t place[2] = {r, 1};
+    tn_value *x = &b->region->args[0], *u = &b->region->args[1];
+    tn_value *v[3] = {x, constant(b, "2xi32", place), u};
+    tn_op *op = control(b, TN_OP_scatter, 3, v, 1, (const tn_type *[]){x->type}, 1);
+    const int64_t both[2] = {0, 1};
+    tn_op_set_attr(b->module, op, TN_ATTR_update_window_dims, tn_attr_ints(b->arena, both, 2));
+    tn_op_set_attr(b->module, op, TN_ATTR_scatter_dims_to_operand_dims,
+                   tn_attr_ints(b->arena, both, 2));
+    static const tn_attr_name none[] = {TN_ATTR_input_batching_dims, TN_ATTR_inserted_window_dims,
+                                        TN_ATTR_scatter_indices_batching_dims};
+    static const tn_attr_name no[] = {TN_ATTR_indices_are_sorted, TN_ATTR_unique_indices};
+    for (int i = 0; i < 3; i++)
+        tn_op_set_attr(b->module, op, none[i], tn_attr_ints(b->arena, both, 0));
+    for (int i = 0; i < 2; i++) tn_op_set_attr(b->module, op, no[i], tn_attr_bool(b->arena, false));
+    tn_op_set_attr(b->module, op, TN_ATTR_index_vector_dim, tn_attr_int(b->arena, 0));
+    tn_region *outer = b->region;
+    tn_region *body = b->region = &op->regions[0];
+    tn_region_init(b->module, body, b->function, op, 2);
+    for (int i = 0; i < 2; i++) body->args[i].type = type_of(b, "i32");
+    RETURN(b, binary(b, TN_OP_subtract, &body->args[turned], &body->args[!turned]));
+    b->region = outer;
+    RETURN(b, &op->results[0]);
+}
+
+PASS_TEST(scatters_of_one_window_become_updates)
+{
+    scatter_at(b, 2, true);
+    assert_true(apply(b, tn_pass_one_window));
+    const tn_op *update = returned(b, 0)->op;
+    assert_int_equal(update->kind, TN_OP_dynamic_update_slice);
+    const tn_op *combined = update->operands[1]->op;
+    assert_int_equal(combined->kind, TN_OP_subtract);
+    assert_ptr_equal(combined->operands[0], &b->function->body.args[1]);
+    assert_int_equal(combined->operands[1]->op->kind, TN_OP_slice);
+    int64_t start;
+    assert_true(tn_constant_integer(update->operands[2], &start));
+    assert_int_equal(start, 2);
+}
+
+PASS_TEST(windows_that_do_not_fit_stay_scatters)
+{
+    scatter_at(b, 3, false);
+    assert_false(apply(b, tn_pass_one_window));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -499,6 +551,8 @@ int main(void)
         cmocka_unit_test(splats_are_made_right_before_their_first_use),
         cmocka_unit_test(steps_of_one_array_come_together),
         cmocka_unit_test(steps_for_several_ops_stay),
+        cmocka_unit_test(scatters_of_one_window_become_updates),
+        cmocka_unit_test(windows_that_do_not_fit_stay_scatters),
         cmocka_unit_test(what_is_the_same_in_every_iteration_leaves_all_loops),
     };
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
