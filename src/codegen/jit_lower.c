@@ -141,16 +141,36 @@ static tn_jv wrap(tn_jit_piece *p, tn_element_type e, tn_jv v)
     return shift(p, TN_JIT_SAR, 4, shift(p, TN_JIT_SHL, 4, v, drop), drop);
 }
 
-/* An f32 to the nearest value of its own type. */
-static tn_jv round_to(tn_jit_piece *p, tn_element_type e, tn_jv v)
+/* An f32 to the nearest value of its own type. any_nan: v may be a NaN that rounding makes infinite
+ * or a zero. Those that ops make of bf16 have the low half empty. */
+static tn_jv round_to(tn_jit_piece *p, tn_element_type e, tn_jv v, bool any_nan)
 {
     if (e == TN_F16) return p->half ? v : one(p, TN_JIT_F16_ROUND, 4, v);
     if (e != TN_BF16) return v;
     tn_jv odd = two(p, TN_JIT_AND, 4, shift(p, TN_JIT_SHR, 4, v, 16), bits32(p, 1));
     tn_jv up = two(p, TN_JIT_IADD, 4, two(p, TN_JIT_IADD, 4, v, bits32(p, 0x7fff)), odd);
-    tn_jv quiet = two(p, TN_JIT_OR, 4, v, bits32(p, 0x400000));
-    tn_jv r = pick(p, 4, fcmp(p, 4, TN_JIT_UNORDERED, v, v), quiet, up);
-    return two(p, TN_JIT_AND, 4, r, bits32(p, 0xffff0000u));
+    if (any_nan) {
+        tn_jv quiet = two(p, TN_JIT_OR, 4, v, bits32(p, 0x400000));
+        up = pick(p, 4, fcmp(p, 4, TN_JIT_UNORDERED, v, v), quiet, up);
+    }
+    return two(p, TN_JIT_AND, 4, up, bits32(p, 0xffff0000u));
+}
+
+/* Does it give values of the type that it takes, computed in f32? */
+static bool is_exact(tn_op_kind kind)
+{
+    switch ((int)kind) {
+    case TN_OP_abs:
+    case TN_OP_negate:
+    case TN_OP_sign:
+    case TN_OP_maximum:
+    case TN_OP_minimum:
+    case TN_OP_floor:
+    case TN_OP_ceil:
+    case TN_OP_round_nearest_even:
+    case TN_OP_round_nearest_afz: return true;
+    default: return false;
+    }
 }
 
 /* --- reals --- */
@@ -424,7 +444,7 @@ static bool convert_f32(tn_jit_piece *p, tn_element_type from, tn_element_type t
     }
     case TN_F32: *out = a; return true;
     case TN_BF16:
-    case TN_F16: *out = from == to ? a : round_to(p, to, a); return true;
+    case TN_F16: *out = from == to ? a : round_to(p, to, a, true); return true;
     case TN_F64: *out = one(p, TN_JIT_F64_OF_F32, 8, a); return true;
     default: return false;
     }
@@ -467,7 +487,7 @@ static bool convert_int(tn_jit_piece *p, tn_element_type from, tn_element_type t
     case TN_F16:
         /* Larger ones would be rounded twice. */
         if (!narrow) return false;
-        *out = round_to(p, to, one(p, TN_JIT_F32_OF_I32, 4, a));
+        *out = round_to(p, to, one(p, TN_JIT_F32_OF_I32, 4, a), false);
         return true;
     case TN_F32:
         if (is_u32) {
@@ -587,7 +607,7 @@ static bool lower_wide(tn_jit_piece *p, const tn_op *op, const tn_jv *in, tn_jv 
     case REP_I64: return lower_integer(p, op->kind, e, in, out);
     case REP_F32:
         if (!lower_real(p, op->kind, 4, in, out)) return false;
-        if (rep_of(to) == REP_F32) *out = round_to(p, to, *out);
+        if (rep_of(to) == REP_F32 && !is_exact(op->kind)) *out = round_to(p, to, *out, false);
         return true;
     case REP_F64: return lower_real(p, op->kind, 8, in, out);
     case REP_NONE: break;
