@@ -312,6 +312,7 @@ static inline void advance(place *p, const tn_access_map *m, int64_t run)
 
 enum {
     SHORT_ROW = 32, /* elements: calls for each would take longer than the elements do */
+    AHEAD = 8,      /* are written at once, what comes behind them over the last ones */
     REPEATED = 1024
 };
 
@@ -323,7 +324,14 @@ enum {
         place p = place_of(m, begin);                                                              \
         while (n > 0) {                                                                            \
             int64_t left = m->size[inner] - p.index[inner], run = left < n ? left : n;             \
-            for (int64_t i = 0; i < run; i++) *to++ = from[p.at + i * m->step[inner]];             \
+            if (m->step[inner] == 0 && run + AHEAD <= n) {                                         \
+                T one = from[p.at];                                                                \
+                for (int64_t k = 0; k < run; k += AHEAD)                                           \
+                    for (int i = 0; i < AHEAD; i++) to[k + i] = one;                               \
+                to += run;                                                                         \
+            } else {                                                                               \
+                for (int64_t i = 0; i < run; i++) *to++ = from[p.at + i * m->step[inner]];         \
+            }                                                                                      \
             n -= run;                                                                              \
             advance(&p, m, run);                                                                   \
         }                                                                                          \

@@ -7,8 +7,7 @@
 #ifndef TN_KERNELS_ARG_ROWS_H
 #define TN_KERNELS_ARG_ROWS_H
 
-#include "base/cpu_features.h"
-#include "ir/ir.h"
+#include "kernels/short_rows.h"
 
 typedef struct {
     int64_t key, index;
@@ -27,6 +26,7 @@ typedef void tn_arg_columns_fn(const void *x, int64_t step, int64_t rows, int64_
 typedef struct {
     tn_arg_row_fn *row;
     tn_arg_columns_fn *columns;
+    tn_short_rows short_rows; /* gives a tn_arg for each */
 } tn_arg_kernels;
 
 /* row is NULL for types that have none. */

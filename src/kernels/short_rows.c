@@ -46,7 +46,7 @@ void tn_short_rows_fold(const tn_short_rows *f, const void *rows, int64_t length
     whole = whole < 0 ? 0 : whole / TN_SHORT_ROWS * TN_SHORT_ROWS;
     if (whole) fold(f, rows, length, padded, whole, out);
     for (int64_t at = whole, c; at < n; at += c) {
-        _Alignas(64) char copy[LAST * ROW_BYTES], some[LAST * 8];
+        _Alignas(64) char copy[LAST * ROW_BYTES], some[LAST * 16];
         c = n - at < TN_SHORT_ROWS ? n - at : TN_SHORT_ROWS;
         size_t bytes = (size_t)(c * length) * f->from_bytes;
         memcpy(copy, (const char *)rows + (size_t)(at * length) * f->from_bytes, bytes);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/isa_test.h"
+#include "kernels/arg_rows.h"
 #include "kernels/elementwise.h"
 #include "kernels/reduce_rows.h"
 
@@ -174,6 +175,37 @@ static void test_many_rows(void **state)
         }
 }
 
+static void test_places(void **state)
+{
+    (void)state;
+    enum { N = 37, MOST = 32 };
+    tn_arg out[N];
+    for (size_t t = 1; t < sizeof types / sizeof *types; t++)
+        for (int64_t length = 2; length <= MOST; length++)
+            for (int largest = 0; largest < 2; largest++) {
+                tn_arg_kernels k = tn_arg_find(tn_cpu_isa(), largest, types[t]);
+                size_t w = tn_element_type_bytes(types[t]);
+                assert_non_null(k.row);
+                assert_int_equal(k.short_rows.tree != NULL, w < 8);
+                if (!k.short_rows.tree) continue;
+                char *x = malloc((size_t)(N * length) * w);
+                uint64_t seed = (uint64_t)length * 17 + t;
+                for (int64_t i = 0; i < N * length; i++) {
+                    uint64_t v = some(types[t], &seed, length % 3 == 0);
+                    /* Equal ones: the first is meant. */
+                    if (next(&seed) % 4 == 0 && i % length) memcpy(&v, x + (size_t)(i - 1) * w, w);
+                    memcpy(x + (size_t)i * w, &v, w);
+                }
+                tn_short_rows_fold(&k.short_rows, x, length, N, out);
+                for (int r = 0; r < N; r++) {
+                    tn_arg want = k.row(x + (size_t)(r * length) * w, length);
+                    assert_int_equal(out[r].index, want.index);
+                    assert_true(out[r].key == want.key);
+                }
+                free(x);
+            }
+}
+
 static void test_kinds(void **state)
 {
     (void)state;
@@ -189,7 +221,7 @@ static int run(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_long_rows),
                                        cmocka_unit_test(test_many_rows),
-                                       cmocka_unit_test(test_kinds)};
+                                       cmocka_unit_test(test_places), cmocka_unit_test(test_kinds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

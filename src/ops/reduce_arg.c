@@ -4,6 +4,7 @@
 #include "base/thread_pool.h"
 #include "kernels/arg_rows.h"
 #include "ops/access.h"
+#include "ops/strided.h"
 
 enum { PIECE = 1 << 16 /* elements that are worth a piece of their own */, TILE = TN_BODY_TILE };
 
@@ -35,9 +36,20 @@ bool tn_reduce_is_arg(const tn_op *op, const tn_body *body)
            tn_operand_type(op, 1)->element == body->arg_types[1]->element;
 }
 
+static bool is_short(const job *j)
+{
+    const tn_short_rows *s = &j->kernels.short_rows;
+    return j->inner == 1 && s->tree && j->length > 1 && j->length <= s->most;
+}
+
 static void run_pieces(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
+    if (is_short(j)) {
+        tn_short_rows_fold(&j->kernels.short_rows, j->x + (size_t)(begin * j->length) * j->width,
+                           j->length, end - begin, j->best + begin);
+        return;
+    }
     for (int64_t k = begin; k < end; k++) {
         int64_t share = k % j->shares, o = k / j->shares / j->tiles, t = k / j->shares % j->tiles;
         int64_t first = share * j->share, column = t * j->tile;
@@ -81,31 +93,60 @@ static const char *last_zero(const job *j, int64_t kept)
     }
 }
 
+#define GATHER(T)                                                                                  \
+    for (int64_t i = 0; i < n; i++) ((T *)to)[i] = ((const T *)from)[at[i]]
+static void gather(size_t width, const void *from, const int64_t *at, int64_t n, void *to)
+{
+    switch (width) {
+    case 1: GATHER(uint8_t); break;
+    case 2: GATHER(uint16_t); break;
+    case 4: GATHER(uint32_t); break;
+    default: GATHER(uint64_t); break;
+    }
+}
+
+#define NARROW(T)                                                                                  \
+    for (int64_t i = 0; i < n; i++) ((T *)to)[i] = (T)x[i]
+static void narrow(size_t width, const int64_t *x, int64_t n, void *to)
+{
+    switch (width) {
+    case 1: NARROW(uint8_t); break;
+    case 2: NARROW(uint16_t); break;
+    case 4: NARROW(uint32_t); break;
+    default: NARROW(uint64_t); break;
+    }
+}
+
+/* What `finish` works on: TILE of each. */
+typedef struct {
+    _Alignas(64) char value[TILE * 8], index[TILE * 8], init_value[TILE * 8], init_index[TILE * 8];
+    int64_t places[TILE], at[TILE]; /* along the dimension; in the operand */
+} pairs;
+
 /* The pairs of kept elements [first, first + n), joined with the initial one. */
-static tn_status *finish(const job *j, const tn_combiner *c, const tn_tensor *inits, int64_t first,
-                         int64_t n, char *memory, tn_tensor *results)
+static tn_status *finish(const job *j, const tn_combiner *c, int64_t first, int64_t n, pairs *p,
+                         char *scratch, tn_tensor *results)
 {
     size_t index_width = c->parts[1].from_width;
-    char *value = memory, *index = value + TILE * 8, *init_value = index + TILE * 8;
-    char *init_index = init_value + TILE * 8, *scratch = init_index + TILE * 8;
-    int64_t kept = j->outer * j->inner;
+    int64_t kept = j->outer * j->inner, o = first / j->inner, l = first % j->inner;
     for (int64_t i = 0; i < n; i++) {
         tn_arg best = j->best[first + i];
         for (int64_t s = 1; s < j->shares; s++) {
             tn_arg other = j->best[s * kept + first + i];
             if (other.key > best.key) best = other;
         }
-        bool zeros = j->other_zeros && best.key == 0;
-        const char *x = zeros ? last_zero(j, first + i) : element(j, first + i, best.index);
-        memcpy(value + (size_t)i * j->width, x, j->width);
-        memcpy(index + (size_t)i * index_width, &best.index, index_width);
-        memcpy(init_value + (size_t)i * j->width, inits[0].data, j->width);
-        memcpy(init_index + (size_t)i * index_width, inits[1].data, index_width);
+        p->places[i] = best.index;
+        p->at[i] = (o * j->length + best.index) * j->inner + l;
+        if (j->other_zeros && best.key == 0)
+            p->at[i] = (last_zero(j, first + i) - j->x) / (int64_t)j->width;
+        if (++l == j->inner) l = 0, o++;
     }
+    gather(j->width, j->x, p->at, n, p->value);
+    narrow(index_width, p->places, n, p->index);
     void *out[] = {(char *)results[0].data + (size_t)first * j->width,
                    (char *)results[1].data + (size_t)first * index_width};
-    return tn_combiner_run(c, n, (const void *[]){init_value, init_index},
-                           (const void *[]){value, index}, out, scratch);
+    return tn_combiner_run(c, n, (const void *[]){p->init_value, p->init_index},
+                           (const void *[]){p->value, p->index}, out, scratch);
 }
 
 tn_status *tn_reduce_arg(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
@@ -127,13 +168,17 @@ tn_status *tn_reduce_arg(const tn_op *op, const tn_eval_context *ctx, const tn_t
     cut(&j);
     int64_t kept = j.outer * j.inner, pieces = j.outer * j.tiles * j.shares;
     j.best = tn_scratch_alloc(ctx->scratch, (size_t)(kept * j.shares) * sizeof *j.best);
-    char *memory = tn_scratch_alloc(ctx->scratch, 4 * TILE * 8 + tn_combiner_scratch(c));
-    if (!j.best || !memory) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    pairs *p = tn_scratch_alloc(ctx->scratch, sizeof *p);
+    char *scratch = tn_scratch_alloc(ctx->scratch, tn_combiner_scratch(c));
+    if (!j.best || !p || !scratch) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
     double each = 0.02 * (double)j.width * (j.inner > 1 && j.inner < 16 ? 16 : 1);
     tn_parallel_for(ctx->pool, pieces, each * (double)(kept * j.length) / (double)pieces + 20,
                     run_pieces, &j);
+    const tn_tensor *inits = operands + 2;
+    int64_t some = kept < TILE ? kept : TILE;
+    tn_fill(NULL, p->init_value, inits[0].data, j.width, some);
+    tn_fill(NULL, p->init_index, inits[1].data, c->parts[1].from_width, some);
     for (int64_t at = 0; at < kept; at += TILE)
-        TN_TRY(
-            finish(&j, c, operands + 2, at, kept - at < TILE ? kept - at : TILE, memory, results));
+        TN_TRY(finish(&j, c, at, kept - at < TILE ? kept - at : TILE, p, scratch, results));
     return NULL;
 }
