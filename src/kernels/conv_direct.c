@@ -124,7 +124,6 @@ typedef struct {
     int blocked_term;               /* loop whose steps are done in blocks, or -1 */
     int64_t blocked_begin, blocked_end;
     bool add;
-    tn_gemm_load *load;
     tn_gemm_store *store;
 } job;
 
@@ -156,14 +155,7 @@ static void pack_run(const job *j, int64_t panel, int64_t outer)
         outer /= p->terms[t].size;
     }
     if (cols * p->e < pitch) memset(dst, 0, (size_t)(j->run.size * pitch));
-    if (j->run.kernel == p->e && p->kernel_column != p->e) {
-        void (*transpose)(char *, int64_t, const char *, int64_t, int64_t, int64_t) =
-            p->e == 4 ? p->table->transpose4 : p->table->transpose8;
-        transpose(dst, pitch, src, p->kernel_column, cols, j->run.size);
-        return;
-    }
-    for (int64_t k = 0; k < j->run.size; k++, dst += pitch, src += j->run.kernel)
-        j->load(dst, src, p->kernel_column, cols);
+    tn_conv_pack_terms(p, dst, pitch, src, j->run.kernel, j->run.size, cols);
 }
 
 static void pack_items(void *ctx, int64_t begin, int64_t end)
@@ -395,7 +387,6 @@ static void prepare(job *j, const tn_conv_direct_plan *plan)
     j->outer_terms = j->n_terms / j->run.size;
     j->nr = j->loops->nv * j->loops->vl;
     j->panels = tn_ceil_div(p->columns, j->nr);
-    j->load = tn_gemm_load_for(p->kind, p->c->type);
     j->store = tn_gemm_store_for(p->kind, p->c->type);
     int64_t step = j->run.size;
     for (int t = p->n_terms - 1; t >= 0; t--) {

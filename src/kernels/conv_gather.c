@@ -134,9 +134,9 @@ static void pack_kernel(const void *ctx, int64_t j, int64_t cols, int64_t k, int
     for (int64_t q = 0; q < n;) {
         const char *src = s->kernel + j * p->kernel_column;
         for (int i = 0; i < p->n_terms - 1; i++) src += at[i] * p->terms[s->order[i]].kernel;
-        for (; line < s->line.size && q < n; line++, q++, dst += row)
-            s->load(dst, src + line * s->line.kernel, p->kernel_column, cols);
-        line = 0;
+        int64_t rows = tn_least(s->line.size - line, n - q);
+        tn_conv_pack_terms(p, dst, row, src + line * s->line.kernel, s->line.kernel, rows, cols);
+        q += rows, dst += rows * row, line = 0;
         next_line(s, at);
     }
 }

@@ -171,3 +171,22 @@ void tn_conv_term_range(const tn_conv_edge *e, const tn_conv_terms *t, int64_t q
     *begin = tn_least(low, taps) * t->unit;
     *end = tn_most(*begin, tn_least(high, taps) * t->unit);
 }
+
+void tn_conv_pack_terms(const tn_conv_part *p, char *dst, int64_t pitch, const char *src,
+                        int64_t src_row, int64_t rows, int64_t cols)
+{
+    const tn_gemm_loops *loops = &p->table->kinds[p->kind];
+    bool transposed = src_row == p->e && p->kernel_column != p->e && (p->e == 4 || p->e == 8);
+    if (transposed && p->e == 4) {
+        p->table->transpose4(dst, pitch, src, p->kernel_column, cols, rows);
+    } else if (transposed) {
+        p->table->transpose8(dst, pitch, src, p->kernel_column, cols, rows);
+    } else if (p->kernel_column == p->e && cols % loops->vl == 0 && cols <= 2 * loops->vl &&
+               cols * p->e == pitch && !tn_gemm_is_complex(p->kind)) {
+        p->table->copy_panel(dst, src, src_row, rows, cols / loops->vl);
+    } else {
+        tn_gemm_load *load = tn_gemm_load_for(p->kind, p->c->type);
+        for (int64_t k = 0; k < rows; k++, dst += pitch, src += src_row)
+            load(dst, src, p->kernel_column, cols);
+    }
+}

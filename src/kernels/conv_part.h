@@ -56,6 +56,11 @@ bool tn_conv_part_make(const tn_conv *c, int64_t phase, bool by_group, tn_conv_p
 int64_t tn_conv_row_count(const tn_conv_part *p);
 int64_t tn_conv_term_count(const tn_conv_part *p);
 
+/* Packs `rows` terms of a kernel, `src_row` bytes apart, by `cols` columns: dst[k * pitch + column
+ * * e]. */
+void tn_conv_pack_terms(const tn_conv_part *p, char *dst, int64_t pitch, const char *src,
+                        int64_t src_row, int64_t rows, int64_t cols);
+
 /* The terms [*begin, *end) of a loop that row q of its edge may use. */
 void tn_conv_term_range(const tn_conv_edge *e, const tn_conv_terms *t, int64_t q, int64_t *begin,
                         int64_t *end);

@@ -16,13 +16,6 @@ bool tn_gemm_supports(tn_element_type a, tn_element_type b, tn_element_type c)
     return tn_gemm_kind_for(a, b, c) != TN_GEMM_NONE;
 }
 
-static int64_t batch_count(const tn_gemm *g)
-{
-    int64_t n = 1;
-    for (uint32_t d = 0; d < g->batch_rank; d++) n *= g->batch[d];
-    return n;
-}
-
 /* What one thread needs for one product; PACKED: all threads of the product. */
 static size_t part_bytes(const tn_gemm_plan *p, int threads)
 {
@@ -51,7 +44,7 @@ static double products(const tn_gemm *g)
 /* Whole products are given to threads, rather than parts of one product to all threads. */
 static bool batch_is_parallel(const tn_gemm *g)
 {
-    return batch_count(g) > 1 && products(g) < OWN_THREAD_PRODUCTS;
+    return tn_gemm_batch_count(g) > 1 && products(g) < OWN_THREAD_PRODUCTS;
 }
 
 static int parts_needed(const tn_gemm *g, const tn_gemm_plan *p, const tn_thread_pool *pool)
@@ -74,7 +67,7 @@ static size_t part_size(const tn_gemm *g, const tn_gemm_plan *p, const tn_thread
 
 static bool is_empty(const tn_gemm *g)
 {
-    return g->m <= 0 || g->n <= 0 || batch_count(g) <= 0;
+    return g->m <= 0 || g->n <= 0 || tn_gemm_batch_count(g) <= 0;
 }
 
 size_t tn_gemm_workspace(const tn_gemm *g, const tn_thread_pool *pool)
@@ -89,7 +82,7 @@ double tn_gemm_ns(const tn_gemm *g)
     if (is_empty(g)) return 0;
     tn_gemm_plan p = tn_gemm_plan_make(g);
     double each = tn_gemm_cost_ns(p.kind, p.loops, products(g));
-    return (double)batch_count(g) * ((p.amx ? each / AMX_IS_FASTER : each) + PRODUCT_NS);
+    return (double)tn_gemm_batch_count(g) * ((p.amx ? each / AMX_IS_FASTER : each) + PRODUCT_NS);
 }
 
 typedef struct {
@@ -228,7 +221,7 @@ void tn_gemm_run(const tn_gemm *g, const void *a, const void *b, void *c, tn_thr
     tn_work_parts parts;
     tn_work_parts_init(&parts, workspace, part_size(g, &p, pool), parts_needed(g, &p, pool));
     job all = {.g = g, .p = &p, .a = a, .b = b, .c = c, .parts = &parts};
-    int64_t count = batch_count(g);
+    int64_t count = tn_gemm_batch_count(g);
     if (batch_is_parallel(g)) {
         tn_parallel_for(pool, count, tn_gemm_ns(g) / (double)count, some_products, &all);
     } else {

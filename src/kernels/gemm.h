@@ -33,7 +33,13 @@
 #include "base/thread_pool.h"
 #include "type/type.h"
 
-enum { TN_GEMM_MAX_BATCH = 8 };
+enum {
+    TN_GEMM_MAX_BATCH = 8,
+    /* Where rows or columns are at most so many, and k at least so long, sums may be made in lanes:
+     * see above. */
+    TN_GEMM_LANE_ROWS = 8,
+    TN_GEMM_LANE_K = 32,
+};
 
 /* One problem. All strides are in elements, may be 0 (A, B: broadcast) or negative. */
 typedef struct {

@@ -11,8 +11,6 @@
     } while (0)
 
 enum {
-    DOT_ROWS = 8, /* at most so many rows are summed along k */
-    DOT_MIN_K = 32,
     PLAIN_PRODUCTS = 4096, /* complex products of at most so many multiply-adds are plain loops */
     SMALL = 192,           /* products of less than SMALL^3 are not packed */
 };
@@ -31,8 +29,8 @@ static void exchange(tn_gemm_plan *p)
 
 static bool dots_fit(const tn_gemm_plan *p)
 {
-    return p->loops->dots && p->m <= DOT_ROWS && p->k >= DOT_MIN_K && p->b_row == p->b_size &&
-           (p->b_col != p->b_size || p->n == 1);
+    return p->loops->dots && p->m <= TN_GEMM_LANE_ROWS && p->k >= TN_GEMM_LANE_K &&
+           p->b_row == p->b_size && (p->b_col != p->b_size || p->n == 1);
 }
 
 static bool direct_fits(const tn_gemm_plan *p)
@@ -62,6 +60,13 @@ static bool pairs_fit(const tn_gemm *g)
     bool narrow = tn_element_type_bits(g->a_type) <= 16 && tn_element_type_bits(g->b_type) <= 16;
     bool unsigned16 = g->a_type == TN_U16 || g->b_type == TN_U16;
     return narrow && (!unsigned16 || tn_element_type_bits(g->c_type) <= 16);
+}
+
+int64_t tn_gemm_batch_count(const tn_gemm *g)
+{
+    int64_t n = 1;
+    for (uint32_t d = 0; d < g->batch_rank; d++) n *= g->batch[d];
+    return n;
 }
 
 tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)

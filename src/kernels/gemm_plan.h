@@ -46,6 +46,7 @@ typedef struct {
 } tn_gemm_plan;
 
 tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g);
+int64_t tn_gemm_batch_count(const tn_gemm *g);
 
 /* The PLAIN path does a row of A by a column of B at a time, of at most so many elements. */
 enum { TN_GEMM_PLAIN_K = 256 };

@@ -44,13 +44,6 @@ static int64_t product_bytes(const tn_gemm_plan *p)
     return tn_round_up(tn_round_up(p->n, p->loops->vl) * p->k * p->e, 64);
 }
 
-static int64_t batch_count(const tn_gemm *g)
-{
-    int64_t n = 1;
-    for (uint32_t d = 0; d < g->batch_rank; d++) n *= g->batch[d];
-    return n;
-}
-
 static int64_t batch_offset(const tn_gemm *g, const int64_t *steps, int64_t product)
 {
     int64_t at = 0;
@@ -62,13 +55,13 @@ static int64_t batch_offset(const tn_gemm *g, const int64_t *steps, int64_t prod
 size_t tn_gemm_rows_packed_bytes(const tn_gemm *g)
 {
     tn_gemm_plan p = tn_gemm_plan_make(g);
-    return (size_t)(batch_count(g) * product_bytes(&p));
+    return (size_t)(tn_gemm_batch_count(g) * product_bytes(&p));
 }
 
 int64_t tn_gemm_rows_pack_items(const tn_gemm *g)
 {
     tn_gemm_plan p = tn_gemm_plan_make(g);
-    return batch_count(g) * ((p.n + panel_columns(&p) - 1) / panel_columns(&p));
+    return tn_gemm_batch_count(g) * ((p.n + panel_columns(&p) - 1) / panel_columns(&p));
 }
 
 void tn_gemm_rows_pack(const tn_gemm *g, const void *b, void *packed, int64_t begin, int64_t end)

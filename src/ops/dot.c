@@ -281,6 +281,19 @@ typedef struct {
     uint32_t *order;
 } lists;
 
+/* Sorts the dimensions of operands that lie as their types say. Contracting ones are taken in the
+ * order that they have in the larger operand; true: that is lhs. */
+static bool begin_roles(const numbers *d, const tn_type *x, const tn_type *y, const tn_type *z,
+                        int64_t *const strides[2], uint32_t *order, roles *out)
+{
+    for (uint32_t i = 0; i < x->rank; i++) strides[0][i] = tn_step(x, i);
+    for (uint32_t i = 0; i < y->rank; i++) strides[1][i] = tn_step(y, i);
+    bool lhs_stays = tn_type_bytes(x) >= tn_type_bytes(y);
+    sort_by_place(lhs_stays ? d->lhs_contract : d->rhs_contract, order);
+    assign_roles(x, strides[0], y, strides[1], z, d, order, out);
+    return lhs_stays;
+}
+
 bool tn_dot_gemm(const tn_op *op, tn_arena *a, tn_gemm *out)
 {
     const tn_type *x = tn_operand_type(op, 0), *y = tn_operand_type(op, 1),
@@ -295,11 +308,8 @@ bool tn_dot_gemm(const tn_op *op, tn_arena *a, tn_gemm *out)
     uint32_t *order = TN_NEW_ARRAY(a, uint32_t, d.lhs_contract.n + 1);
     int64_t *strides[2] = {TN_NEW_ARRAY(a, int64_t, x->rank + 1),
                            TN_NEW_ARRAY(a, int64_t, y->rank + 1)};
-    for (uint32_t i = 0; i < x->rank; i++) strides[0][i] = tn_step(x, i);
-    for (uint32_t i = 0; i < y->rank; i++) strides[1][i] = tn_step(y, i);
-    sort_by_place(d.lhs_contract, order);
     roles r;
-    assign_roles(x, strides[0], y, strides[1], z, &d, order, &r);
+    begin_roles(&d, x, y, z, strides, order, &r);
     if (!is_one_product(&r)) return false;
     *out = (tn_gemm){.a_type = x->element, .b_type = y->element, .c_type = z->element};
     fill_gemm(&r, out);
@@ -311,12 +321,8 @@ static tn_status *run_product(const tn_op *op, const tn_eval_context *ctx, const
 {
     int64_t *strides[2] = {memory->strides, memory->strides + x->type->rank};
     uint32_t *order = memory->order, *places = order + d->lhs_contract.n;
-    for (uint32_t i = 0; i < x->type->rank; i++) strides[0][i] = tn_step(x->type, i);
-    for (uint32_t i = 0; i < y->type->rank; i++) strides[1][i] = tn_step(y->type, i);
-    bool lhs_stays = tn_type_bytes(x->type) >= tn_type_bytes(y->type);
-    sort_by_place(lhs_stays ? d->lhs_contract : d->rhs_contract, order);
     roles r;
-    assign_roles(x->type, strides[0], y->type, strides[1], z->type, d, order, &r);
+    bool lhs_stays = begin_roles(d, x->type, y->type, z->type, strides, order, &r);
     /* One contiguous operand may be enough, else both. */
     for (int i = 0; i < 2 && !is_one_product(&r); i++) {
         bool lhs = lhs_stays == (i == 1);

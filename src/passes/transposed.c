@@ -6,23 +6,12 @@
  * x @ w.T is lowered so. Sums go along the contracted dimension in the same order either way;
  * operands stay as they are where the order of sums may follow from how they lie
  * (kernels/gemm.h). */
+#include "kernels/gemm.h"
+#include "ops/infer.h"
 #include "passes/rewrite.h"
 
-enum {
-    FEW_ROWS = 8, /* of products of so few, with K_AT_LEAST, sums are by lanes where memory is so */
-    K_AT_LEAST = 32
-};
-
-static bool has(const int64_t *v, uint32_t n, int64_t x)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (v[i] == x) return true;
-    return false;
-}
-
 typedef struct {
-    const int64_t *batch, *contracted;
-    uint32_t n_batch, n_contracted;
+    tn_ints batch, contracted;
 } numbers;
 
 static const tn_attr_name batching[] = {TN_ATTR_lhs_batching_dimensions,
@@ -33,14 +22,14 @@ static const tn_attr_name batching[] = {TN_ATTR_lhs_batching_dimensions,
 static numbers numbers_of(const tn_op *dot, uint32_t operand)
 {
     numbers d;
-    d.batch = tn_op_ints(dot, batching[operand], &d.n_batch);
-    d.contracted = tn_op_ints(dot, contracting[operand], &d.n_contracted);
+    d.batch.v = tn_op_ints(dot, batching[operand], &d.batch.n);
+    d.contracted.v = tn_op_ints(dot, contracting[operand], &d.contracted.n);
     return d;
 }
 
 static bool is_free(const numbers *d, int64_t dim)
 {
-    return !has(d->batch, d->n_batch, dim) && !has(d->contracted, d->n_contracted, dim);
+    return !tn_ints_have(d->batch, dim) && !tn_ints_have(d->contracted, dim);
 }
 
 /* Are there more rows than those that may be summed otherwise? */
@@ -51,7 +40,7 @@ static bool has_many(const tn_op *dot, uint32_t operand)
     bool any = false;
     for (uint32_t i = 0; i < t->rank; i++) {
         if (!is_free(&d, i) || t->dims[i] == 1) continue;
-        if (t->dims[i] <= FEW_ROWS) return false;
+        if (t->dims[i] <= TN_GEMM_LANE_ROWS) return false;
         any = true;
     }
     return any;
@@ -70,8 +59,8 @@ static bool may_be_moved(const tn_op *dot, uint32_t operand, const int64_t *p)
         last = p[i];
         n += t->dims[i] != 1;
     }
-    if (n > 1 || d.n_contracted != 1) return false;
-    return t->dims[d.contracted[0]] < K_AT_LEAST || has_many(dot, 1 - operand);
+    if (n > 1 || d.contracted.n != 1) return false;
+    return t->dims[d.contracted.v[0]] < TN_GEMM_LANE_K || has_many(dot, 1 - operand);
 }
 
 static void move(tn_module *m, tn_op *dot, tn_attr_name name, const int64_t *p)
