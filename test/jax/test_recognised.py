@@ -70,17 +70,41 @@ def test_sort_keeps_order_and_bits(n, dtype):
     same(lambda v: jax.lax.sort((v, -v, jnp.arange(n)), num_keys=2), x)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.bool_, np.complex64])
+@pytest.mark.parametrize("shape, axis", [((2,), 0), ((9, 3), 0), ((3, 22, 4), 1)])
+def test_scans_in_log_steps(dtype, shape, axis):
+    x = (np.random.RandomState(3).randn(*shape) * 3).astype(dtype)
+    if x.dtype.kind in "fc":
+        x[::2] *= 0  # zeros of both signs
+    op = jnp.logical_xor if dtype == np.bool_ else jnp.add
+    same(lambda v: jax.lax.associative_scan(op, v, axis=axis), x)
+    if dtype == np.float32:
+        bits = lambda v: jax.lax.bitcast_convert_type(v, jnp.uint32)
+        same(lambda v: bits(jax.lax.associative_scan(jnp.minimum, v, axis=axis, reverse=True)), x)
+
+
+def test_pads_that_fill_gaps():
+    x, y = np.arange(5, dtype=np.float32), -np.arange(5, dtype=np.float32)
+    pad = lambda v, value, low, high, gap: jax.lax.pad(v, np.float32(value), [(low, high, gap)])
+    same(lambda a, b: pad(a, 0, 1, 0, 1) + pad(b, 0, 0, 1, 1), x, y)
+    same(lambda a, b: pad(a, 1, 0, 1, 1) + pad(b, 0, 1, 0, 1), x, y)  # not zeros in the gaps
+    same(lambda a, b: pad(a, 0, 0, 1, 1) + pad(b, 0, 0, 1, 1), x, y)  # at the same places
+    same(lambda a, b: pad(a, 0, 0, 3, 1) + pad(b, 0, 3, 0, 1), x, y)  # with gaps left
+    same(lambda a, b: pad(a, 0, 0, 1, 2) + pad(b, 0, 1, 0, 2), x, y)
+
+
 def test_programs_are_recognised():
     code = """
 import jax, jax.numpy as jnp, numpy as np
 jax.jit(lambda k: jax.random.uniform(jax.random.wrap_key_data(k), (64, 8)))(np.array([1, 2], np.uint32))
 jax.jit(lambda x: jax.lax.top_k(x, 3))(jnp.arange(100.))
+jax.jit(lambda x: jax.lax.associative_scan(jnp.add, x))(jnp.arange(100.))
 """
     env = dict(os.environ, TN_DUMP="hoist")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
     assert run.returncode == 0, run.stderr[-1000:]
     text = run.stdout + run.stderr
-    assert '"tenon.threefry2x32"' in text and '"tenon.sort_head"' in text
+    assert '"tenon.threefry2x32"' in text and '"tenon.sort_head"' in text and '"tenon.weave"' in text
 
 
 @pytest.mark.parametrize("shape, window, strides, padding", [((2, 9, 7, 16), (1, 3, 3, 1), (1, 2, 2, 1), "SAME"),
