@@ -99,6 +99,16 @@ def case_table(cases, base, other):
     return lines
 
 
+def memory_table(cases, base, other):
+    """The cases that want more temporary memory than the baseline, beyond what doesn't matter."""
+    more = []
+    for c in cases:
+        b, o = (c["plat"].get(p, {}).get("temp_bytes") for p in (base, other))
+        if b is not None and o is not None and o > b + (64 << 10):
+            more.append((o - b, f"| {c['id']} | {b / 1e6:.2f} | {o / 1e6:.2f} |"))
+    return [f"| case | {base} MB | {other} MB |", "|---|---|---|"] + [row for _, row in sorted(more, reverse=True)] if more else []
+
+
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
@@ -122,6 +132,8 @@ def main():
             page += [f"![{what}]({what}.svg)", ""]
     if len(sys.argv) == 4 and (roofs := Path(sys.argv[3]).read_text().strip()):
         page += ["## Beside the limits of the machine", "", roofs, ""]
+    if memory := memory_table(cases, base, other):
+        page += ["## Programs with more temporary memory", ""] + memory + [""]
     page += ["## Every case", ""] + case_table(cases, base, other)
     (out / "README.md").write_text("\n".join(page) + "\n")
     if failed:

@@ -32,11 +32,17 @@ static void make_classes(tn_plan *p)
     }
 }
 
+static bool is_view(const tn_plan *p, const tn_value *v)
+{
+    return p->view_of[v->id] != 0;
+}
+
 /* May output `out` of a tile program be written over the content of root `dying`? */
 static bool tile_allows(const tn_plan *p, const tn_tile_program *t, uint32_t dying, uint32_t out)
 {
     for (uint32_t i = 0; i < t->n_inputs; i++)
-        if (tn_plan_root(p, t->inputs[i].value) == dying && !tn_tile_may_overwrite(t, i, out))
+        if (tn_plan_root(p, t->inputs[i].value) == dying &&
+            (is_view(p, t->inputs[i].value) || !tn_tile_may_overwrite(t, i, out)))
             return false;
     return true;
 }
@@ -47,7 +53,8 @@ static bool op_allows(const tn_plan *p, const tn_item *item, uint32_t dying, uin
     const tn_op *op = item->op;
     if (!tn_op_has_trait(op, TN_TRAIT_IN_PLACE)) return false;
     for (uint32_t i = 0; i < op->n_operands; i++)
-        if (tn_plan_root(p, op->operands[i]) == dying && i != r) return false;
+        if (tn_plan_root(p, op->operands[i]) == dying && (i != r || is_view(p, op->operands[i])))
+            return false;
     for (uint32_t i = 0; i < op->n_regions; i++)
         for (uint32_t j = 0; j < item->bodies[i]->n_captures; j++)
             if (tn_plan_root(p, item->bodies[i]->captures[j]) == dying) return false;
@@ -152,14 +159,16 @@ static void merge_in_place(tn_plan *p)
         const tn_op *op = p->items[at].op;
         if (p->items[at].kind != TN_ITEM_OP || !tn_op_has_trait(op, TN_TRAIT_IN_PLACE)) continue;
         for (uint32_t i = 0; i < op->n_results && i < op->n_operands; i++)
-            try_merge(p, tn_plan_root(p, op->operands[i]), tn_plan_root(p, &op->results[i]));
+            if (!is_view(p, op->operands[i]))
+                try_merge(p, tn_plan_root(p, op->operands[i]), tn_plan_root(p, &op->results[i]));
     }
 }
 
 static void merge_moves(tn_plan *p)
 {
     for (uint32_t i = 0; i < p->n_moves; i++)
-        try_merge(p, tn_plan_root(p, p->moves[i].from), p->moves[i].to);
+        if (!is_view(p, p->moves[i].from))
+            try_merge(p, tn_plan_root(p, p->moves[i].from), p->moves[i].to);
 }
 
 static bool dies_at(const tn_plan *p, const tn_value *v, uint32_t at)
@@ -178,7 +187,7 @@ static void merge_tiles(tn_plan *p)
         const tn_tile_program *t = p->items[at].tile;
         if (p->items[at].kind != TN_ITEM_TILE) continue;
         for (uint32_t i = 0; i < t->n_inputs; i++) {
-            if (!dies_at(p, t->inputs[i].value, at)) continue;
+            if (is_view(p, t->inputs[i].value) || !dies_at(p, t->inputs[i].value, at)) continue;
             for (uint32_t o = 0; o < t->n_outputs; o++)
                 if (tn_tile_may_overwrite(t, i, o))
                     try_merge(p, tn_plan_root(p, t->inputs[i].value),

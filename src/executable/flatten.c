@@ -197,6 +197,7 @@ static tn_status *flatten_same_bytes(tn_plan *p, const tn_op *op)
             return TN_OP_ERROR(INTERNAL, op, "operand %u has %zu bytes and its result %zu", i,
                                tn_type_bytes(from), tn_type_bytes(to));
         p->root_of[op->results[i].id] = tn_plan_root(p, op->operands[i]);
+        p->view_of[op->results[i].id] = p->view_of[op->operands[i]->id];
     }
     return NULL;
 }
@@ -251,6 +252,7 @@ static tn_status *flatten_op(tn_plan *p, const tn_op *op, uint32_t loop)
     }
     if (tn_op_has_trait(op, TN_TRAIT_SAME_BYTES) || tn_is_relabelling(op))
         return flatten_same_bytes(p, op);
+    if (p->fuse && tn_plan_make_view(p, op)) return NULL;
     return flatten_plain(p, op, loop);
 }
 
@@ -307,6 +309,7 @@ tn_status *tn_plan_flatten(tn_plan *p)
 {
     p->root_of = TN_NEW_ARRAY(p->arena, uint32_t, p->module->n_values);
     for (uint32_t i = 0; i < p->module->n_values; i++) p->root_of[i] = TN_NO_ROOT;
+    tn_plan_find_views(p);
     tn_cluster_begin(p->main, p->fuse, p->jit, p->arena, &p->clusters);
     tn_loop program = {.trips = 1};
     TN_PLAN_PUSH(p, p->loops, p->n_loops, p->loop_capacity, program);

@@ -7,10 +7,10 @@
  * and places become the steps of the executable).
  *
  * A root is one content at one place: a value together with all values that are the same bytes
- * under another type (reshapes, barriers), or the carried slot of a loop, or the result slot of a
- * branch, or a result of the program. Positions are doubled: item p reads at 2p and its results
- * begin at 2p as well, so that what dies there may only be overwritten where coalesce finds it
- * allowed.
+ * under another type (reshapes, barriers) or one piece of them (views), or the carried slot of a
+ * loop, or the result slot of a branch, or a result of the program. Positions are doubled: item p
+ * reads at 2p and its results begin at 2p as well, so that what dies there may only be overwritten
+ * where coalesce finds it allowed.
  *
  * All of it lives in the module's arena. */
 #ifndef TN_EXECUTABLE_PLAN_H
@@ -118,6 +118,8 @@ typedef struct {
     uint32_t n_loops, loop_capacity;
 
     uint32_t *root_of; /* [n_values] */
+    uint64_t *view_of; /* [n_values]: where in its root a view begins, plus 1; 0: it is no view */
+    struct tn_view_uses *view_uses; /* [n_values], private to views.c */
     tn_root *roots;
     uint32_t n_roots, root_capacity;
     uint32_t *result_roots; /* [results of main] */
@@ -132,6 +134,12 @@ void tn_plan_liveness(tn_plan *p);
 void tn_plan_coalesce(tn_plan *p);
 /* RESOURCE_EXHAUSTED when no machine has so much memory. */
 tn_status *tn_plan_offsets(tn_plan *p) TN_MUST_USE;
+
+/* Before flattening: prepares for views. */
+void tn_plan_find_views(tn_plan *p);
+/* If `op` is a slice whose result can be read in its operand's memory, makes it a view of the
+ * operand's root. Roots of operands are known. */
+bool tn_plan_make_view(tn_plan *p, const tn_op *op);
 
 /* The class that the root belongs to after coalescing. */
 tn_class *tn_plan_class(const tn_plan *p, uint32_t root);

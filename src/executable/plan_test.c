@@ -200,6 +200,55 @@ static void donated_memory_is_computed_in(void **state)
     tn_executable_release(e);
 }
 
+/* y = x with a row of ones at place i; reads row 1 of x before, or after. */
+static void build_rows(builder *b, void *ctx)
+{
+    begin_function(b, "main", PARAMS("4x16xi32", "1x16xi32", "i32"));
+    donate(b, 0, 0);
+    tn_value *x = &b->region->args[0], *turned = NULL;
+    const int64_t start[2] = {1, 0}, limit[2] = {2, 16}, stride[2] = {1, 1}, dimension = 1;
+    tn_op *row = add_op(b, TN_OP_slice, 1, &x, 1, 0);
+    row->results[0].type = type_of(b, "1x16xi32");
+    tn_op_set_attr(b->module, row, TN_ATTR_start_indices, tn_attr_ints(b->arena, start, 2));
+    tn_op_set_attr(b->module, row, TN_ATTR_limit_indices, tn_attr_ints(b->arena, limit, 2));
+    tn_op_set_attr(b->module, row, TN_ATTR_strides, tn_attr_ints(b->arena, stride, 2));
+    tn_value *operands[] = {x, &b->region->args[1], &b->region->args[2], integer(b, 0)};
+    tn_op *update = NULL;
+    for (int i = 0; i < 2; i++) {
+        if (i == *(bool *)ctx) {
+            turned = unary(b, TN_OP_reverse, &row->results[0]);
+            tn_op_set_attr(b->module, turned->op, TN_ATTR_dimensions,
+                           tn_attr_ints(b->arena, &dimension, 1));
+        } else {
+            update = add_op(b, TN_OP_dynamic_update_slice, 4, operands, 1, 0);
+            update->results[0].type = x->type;
+        }
+    }
+    RETURN(b, &update->results[0], turned);
+}
+
+static void pieces_are_read_where_they_are(void **state)
+{
+    for (int later = 0; later < 2; later++) {
+        bool ctx = later;
+        uint32_t in_place;
+        tn_executable *e;
+        MUST(compile_program(build_rows, &ctx, false, 0, &e));
+        assert_int_equal(count(e, TN_OP_slice, &in_place), later);
+        count(e, TN_OP_dynamic_update_slice, &in_place);
+        assert_int_equal(in_place, 1); /* which a view would have prevented */
+        for (int32_t i = 0; i < 4; i++) {
+            int32_t x[64], ones[16], got[16];
+            for (int32_t k = 0; k < 64; k++) x[k] = k;
+            for (int32_t k = 0; k < 16; k++) ones[k] = 1;
+            MUST(run_executable(e, (void *[]){x, ones, &i}, (void *[]){x, got}));
+            for (int32_t k = 0; k < 16; k++) assert_int_equal(got[k], 31 - k);
+            for (int32_t k = 0; k < 64; k++) assert_int_equal(x[k], k / 16 == i ? 1 : k);
+        }
+        tn_executable_release(e);
+    }
+}
+
 static void build_bad_alias(builder *b, void *ctx)
 {
     begin_function(b, "main", PARAMS("8xi32"));
@@ -402,6 +451,7 @@ int main(void)
         cmocka_unit_test(values_that_change_places_are_moved_through_a_spare_one),
         cmocka_unit_test(donated_memory_is_not_written_before_it_was_read),
         cmocka_unit_test(donated_memory_is_computed_in),
+        cmocka_unit_test(pieces_are_read_where_they_are),
         cmocka_unit_test(an_alias_of_no_result_is_refused),
         cmocka_unit_test(a_chain_needs_two_buffers),
         cmocka_unit_test(more_memory_than_addresses_is_refused),

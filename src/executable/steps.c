@@ -33,7 +33,9 @@ static tn_step_ref ref_of(const tn_plan *p, const tn_value *v)
     assert((tn_plan_root(p, v) != TN_NO_ROOT || tn_type_bytes(v->type) == 0 ||
             (v->op && v->op->kind == TN_OP_iota)) &&
            "a value without memory");
-    return ref_to(p, tn_plan_root(p, v), v->type);
+    tn_step_ref r = ref_to(p, tn_plan_root(p, v), v->type);
+    if (p->view_of[v->id]) r.offset += p->view_of[v->id] - 1;
+    return r;
 }
 
 static const tn_step_ref *one_ref(maker *m, tn_step_ref r)
