@@ -311,8 +311,9 @@ static inline void advance(place *p, const tn_access_map *m, int64_t run)
 }
 
 enum {
-    SHORT_ROW = 32, /* elements: calls for each would take longer than the elements do */
-    AHEAD = 8,      /* are written at once, what comes behind them over the last ones */
+    SHORT_ROW = 32,   /* elements: calls for each would take longer than the elements do */
+    SHORT_FILL = 128, /* the same of copies of one element */
+    AHEAD = 8,        /* are written at once, what comes behind them over the last ones */
     REPEATED = 1024
 };
 
@@ -370,7 +371,8 @@ static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t
         load_repeated(m, s, begin, n, to);
         return;
     }
-    if (!s->ramp && !m->n_cuts && m->size[inner] <= SHORT_ROW && (s->bytes == 4 || s->bytes == 8)) {
+    if (!s->ramp && !m->n_cuts && m->size[inner] <= (m->step[inner] ? SHORT_ROW : SHORT_FILL) &&
+        (s->bytes == 4 || s->bytes == 8)) {
         if (s->bytes == 4) load_short_rows_uint32_t(m, (const void *)s->from, begin, n, (void *)to);
         else load_short_rows_uint64_t(m, (const void *)s->from, begin, n, (void *)to);
         return;

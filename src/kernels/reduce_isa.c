@@ -378,6 +378,41 @@ COLUMNS(product_bf16, uint16_t, float,  one_bf16, TIMES)
 COLUMNS(sum_f16,      uint16_t, float,  one_f16,  PLUS)
 COLUMNS(product_f16,  uint16_t, float,  one_f16,  TIMES)
 
+/* Floats of 2 bytes as integers of the same order, of which NaN is the one that stays. */
+#define COLUMNS_BY_BITS(name, INF, NAN_KEY, BEST)                                                  \
+    static inline int16_t name##_key(int16_t x)                                                    \
+    {                                                                                              \
+        int16_t size = x & INT16_MAX, k = x ^ ((x >> 15) & INT16_MAX);                             \
+        return size > INF ? NAN_KEY : k;                                                           \
+    }                                                                                              \
+    static void name##_columns(const void *from, int64_t step, int64_t rows, int64_t n, void *acc, \
+                               bool first)                                                         \
+    {                                                                                              \
+        const int16_t *x = from;                                                                   \
+        int16_t *to = acc;                                                                         \
+        if (first) {                                                                               \
+            memcpy(to, x, (size_t)n * sizeof *x);                                                  \
+            x += step;                                                                             \
+            rows--;                                                                                \
+        }                                                                                          \
+        for (int64_t some; rows > 0; rows -= some, x += some * step) {                             \
+            some = rows < 4 ? 1 : 4;                                                               \
+            const int16_t *x1 = some == 1 ? x : x + step, *x2 = some == 1 ? x : x1 + step;         \
+            const int16_t *x3 = some == 1 ? x : x2 + step;                                         \
+            TN_INDEPENDENT                                                                         \
+            for (int64_t l = 0; l < n; l++) {                                                      \
+                int16_t a = name##_key(to[l]), k0 = name##_key(x[l]), k1 = name##_key(x1[l]);      \
+                int16_t k2 = name##_key(x2[l]), k3 = name##_key(x3[l]);                            \
+                a = BEST(BEST(a, k0), BEST(k1, BEST(k2, k3)));                                     \
+                to[l] = a ^ ((a >> 15) & INT16_MAX);                                               \
+            }                                                                                      \
+        }                                                                                          \
+    }
+COLUMNS_BY_BITS(max_bf16, 0x7f80, INT16_MAX, LARGER_OF)
+COLUMNS_BY_BITS(min_bf16, 0x7f80, INT16_MIN, SMALLER_OF)
+COLUMNS_BY_BITS(max_f16, 0x7c00, INT16_MAX, LARGER_OF)
+COLUMNS_BY_BITS(min_f16, 0x7c00, INT16_MIN, SMALLER_OF)
+
 #define INTEGERS(X) X(i8, int8_t) X(u8, uint8_t) X(i16, int16_t) X(u16, uint16_t)                  \
     X(i32, int32_t) X(u32, uint32_t) X(i64, int64_t) X(u64, uint64_t)
 /* Bits of sums and products are those of unsigned types. */
@@ -417,8 +452,7 @@ tn_line_folds TN_ISA_NAME(tn_find_line_folds)(tn_op_kind op, tn_element_type fro
 {
 #define INEXACT(name)                                                                              \
     ((tn_line_folds){name, name##_append, name##_finish, name##_columns, name##_lanes, {0}})
-#define EXACT(name)     ((tn_line_folds){.row = name, .columns = name##_columns})
-#define ROWS_ONLY(name) ((tn_line_folds){.row = name})
+#define EXACT(name) ((tn_line_folds){.row = name, .columns = name##_columns})
 #define OF(sum, product, max, min)                                                                 \
     return op == TN_OP_add        ? sum                                                            \
            : op == TN_OP_multiply ? product                                                        \
@@ -428,9 +462,8 @@ tn_line_folds TN_ISA_NAME(tn_find_line_folds)(tn_op_kind op, tn_element_type fro
     switch ((int)from) {
     case TN_F32: OF(INEXACT(sum_f32), INEXACT(product_f32), EXACT(max_f32), EXACT(min_f32));
     case TN_F64: OF(INEXACT(sum_f64), INEXACT(product_f64), EXACT(max_f64), EXACT(min_f64));
-    case TN_BF16:
-        OF(INEXACT(sum_bf16), INEXACT(product_bf16), ROWS_ONLY(max_bf16), ROWS_ONLY(min_bf16));
-    case TN_F16: OF(INEXACT(sum_f16), INEXACT(product_f16), ROWS_ONLY(max_f16), ROWS_ONLY(min_f16));
+    case TN_BF16: OF(INEXACT(sum_bf16), INEXACT(product_bf16), EXACT(max_bf16), EXACT(min_bf16));
+    case TN_F16: OF(INEXACT(sum_f16), INEXACT(product_f16), EXACT(max_f16), EXACT(min_f16));
     /* Truths are bytes of 0 and 1. */
     case TN_I1:
         if (op == TN_OP_add || op == TN_OP_maximum) op = TN_OP_or;

@@ -175,6 +175,38 @@ static void test_many_rows(void **state)
         }
 }
 
+/* Columns come to what their elements come to one after the other. */
+static void test_columns(void **state)
+{
+    (void)state;
+    enum { N = 45, MOST = 21 };
+    static _Alignas(64) char x[N * MOST * 8], out[N * 8], want[N * 8];
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (int o = 2; o < 4; o++)
+            for (int64_t rows = 1; rows <= MOST; rows++) {
+                tn_element_type e = types[t];
+                size_t w = tn_element_type_bytes(e);
+                tn_line_folds f = tn_line_folds_of(tn_cpu_isa(), ops[o], e);
+                tn_kernel k;
+                assert_true(tn_kernel_elementwise(tn_cpu_isa(), ops[o], e, &k));
+                uint64_t seed = (uint64_t)rows * 17 + t;
+                for (int64_t i = 0; i < N * rows; i++) {
+                    uint64_t v = some(e, &seed, rows % 2);
+                    memcpy(x + (size_t)i * w, &v, w);
+                }
+                assert_non_null(f.columns);
+                int64_t before = rows / 2; /* in two calls */
+                if (before) f.columns(x, N, before, N, out, true);
+                f.columns(x + (size_t)(before * N) * w, N, rows - before, N, out, !before);
+                memcpy(want, x, N * w);
+                for (int64_t r = 1; r < rows; r++)
+                    tn_kernel_run(&k, N, (const void *[]){want, x + (size_t)(r * N) * w}, want);
+                for (size_t i = 0; i < N; i++)
+                    if (is_nan(e, want + i * w)) assert_true(is_nan(e, out + i * w));
+                    else assert_memory_equal(want + i * w, out + i * w, w);
+            }
+}
+
 static void test_places(void **state)
 {
     (void)state;
@@ -219,9 +251,10 @@ static void test_kinds(void **state)
 
 static int run(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_long_rows),
-                                       cmocka_unit_test(test_many_rows),
-                                       cmocka_unit_test(test_places), cmocka_unit_test(test_kinds)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all),       cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_many_rows), cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_places),    cmocka_unit_test(test_kinds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
