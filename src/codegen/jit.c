@@ -146,9 +146,11 @@ void tn_jit_streaming(const tn_jit_piece *p, const bool *is_streamed, tn_jit_pie
     *out = *p;
     out->capacity = p->n;
     out->list = tn_dup(p->arena, p->list, p->n * sizeof *p->list);
-    for (uint32_t v = 0; v < p->n; v++)
-        if (p->list[v].op == TN_JIT_STORE && is_streamed[p->list[v].aux])
-            out->list[v].op = TN_JIT_STREAM;
+    for (uint32_t v = 0; v < p->n; v++) {
+        tn_jit_instruction *i = &out->list[v];
+        if (i->op == TN_JIT_STORE && is_streamed[i->aux]) i->op = TN_JIT_STREAM;
+        if (i->op == TN_JIT_LOAD && is_streamed[i->aux]) i->in[0] = 1;
+    }
 }
 
 /* --- codes --- */

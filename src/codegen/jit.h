@@ -24,7 +24,7 @@
 typedef enum {
     TN_JIT_NONE,
     TN_JIT_CONST,
-    TN_JIT_LOAD,   /* from port `aux`, as type `imm` */
+    TN_JIT_LOAD,   /* from port `aux`, as type `imm`; in[0] is 1: asks for what lies further on */
     TN_JIT_SPLAT,  /* the first element of port `aux`, as type `imm` */
     TN_JIT_STORE,  /* a to port `aux`, as type `imm` */
     TN_JIT_STREAM, /* the same, past the caches */
@@ -159,9 +159,9 @@ tn_jv tn_jit_emit(tn_jit_piece *p, tn_jit_op op, unsigned bytes, unsigned imm, u
 tn_jv tn_jit_const(tn_jit_piece *p, unsigned bytes, uint64_t bits);
 tn_jv tn_jit_load(tn_jit_piece *p, uint32_t port, tn_element_type e, bool splat);
 void tn_jit_store(tn_jit_piece *p, uint32_t port, tn_element_type e, tn_jv v);
-/* A copy of the piece whose stores to ports with bytes of `is_streamed` set go past the caches. Its
- * code wants these ports' memory aligned to 64 bytes, and who runs it a fence before others read
- * what it wrote. */
+/* A copy of the piece which asks early for what is loaded from ports that `is_streamed` names, and
+ * whose stores to such go past the caches. Its code wants these ports' memory aligned to 64 bytes,
+ * and who runs it a fence before others read what it wrote. */
 void tn_jit_streaming(const tn_jit_piece *p, const bool *is_streamed, tn_jit_piece *out);
 /* Can values of this type be in registers? */
 bool tn_jit_has_type(tn_element_type e);

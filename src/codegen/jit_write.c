@@ -5,7 +5,7 @@
 
 #include "codegen/jit_write.h"
 
-enum { NEVER = INT32_MAX };
+enum { NEVER = INT32_MAX, PREFETCHED_AHEAD = 2048 };
 
 static unsigned length_code(unsigned bytes)
 {
@@ -308,7 +308,13 @@ static void load(tn_writer *w, const tn_jit_instruction *i, unsigned r, bool k)
 {
     tn_element_type e = (tn_element_type)i->imm;
     bool splat = i->op == TN_JIT_SPLAT;
-    tn_x86_operand at = tn_writer_port(w, i->aux, (unsigned)tn_element_type_bytes(e), !splat);
+    unsigned each = (unsigned)tn_element_type_bytes(e);
+    tn_x86_operand at = tn_writer_port(w, i->aux, each, !splat);
+    if (i->in[0] && i->op == TN_JIT_LOAD && w->lanes * each >= 32) {
+        tn_x86_operand ahead = at;
+        ahead.disp += PREFETCHED_AHEAD;
+        tn_x86_general(&w->x, false, true, 0x18, 1, &ahead); /* prefetcht0 */
+    }
     if (i->bytes == 2 && w->lanes == 1) load_one(w, TN_U16, r, k, at);
     else if (i->bytes == 2 && splat)
         vector(w, CODE(2, 1, 0x79), 0, length_of(w, 2), -1, r, 0, at); /* vpbroadcastw */

@@ -209,6 +209,8 @@ static bool end(run *r, uint32_t first, micro *out)
     if (!code) return false;
     const tn_jit_code *streaming = NULL;
     if (streams) {
+        for (uint32_t i = 0; i < r->n_ports; i++)
+            is_streamed[i] |= r->kinds[i].is_input && r->ports[i].kind == AT_INPUT;
         tn_jit_piece other;
         tn_jit_streaming(&r->piece, is_streamed, &other);
         streaming = tn_jit_end(&other, false);
