@@ -13,23 +13,23 @@
 /* Ranges of up to FEW vectors are sorted in registers; UNROLLED are divided at a time. */
 enum { FEW = 8, UNROLLED = 4 };
 
-/* Writes the elements of v below (or, if `equal`, not above) the pivot to `low` on, and the others
- * so that they end at `high`; how many are below. Whole vectors may be written at either place. */
+/* Writes the elements of v below the pivot to `low` on, and the others so that they end at `high`;
+ * how many are below. Whole vectors may be written at either place. */
 #if defined __AVX512F__
-TN_INLINE int divide_vector_uint32_t(vu32 v, vu32 pivot, bool equal, uint32_t *low, uint32_t *high)
+TN_INLINE int divide_vector_uint32_t(vu32 v, vu32 pivot, uint32_t *low, uint32_t *high)
 {
     __m512i x = (__m512i)v, p = (__m512i)pivot;
-    __mmask16 below = equal ? _mm512_cmple_epu32_mask(x, p) : _mm512_cmplt_epu32_mask(x, p);
+    __mmask16 below = _mm512_cmplt_epu32_mask(x, p);
     int n = __builtin_popcount(below);
     _mm512_storeu_si512(low, _mm512_maskz_compress_epi32(below, x));
     _mm512_mask_storeu_epi32(high - (16 - n), (__mmask16)(0xFFFFu >> n),
                              _mm512_maskz_compress_epi32((__mmask16)~below, x));
     return n;
 }
-TN_INLINE int divide_vector_uint64_t(vu64 v, vu64 pivot, bool equal, uint64_t *low, uint64_t *high)
+TN_INLINE int divide_vector_uint64_t(vu64 v, vu64 pivot, uint64_t *low, uint64_t *high)
 {
     __m512i x = (__m512i)v, p = (__m512i)pivot;
-    __mmask8 below = equal ? _mm512_cmple_epu64_mask(x, p) : _mm512_cmplt_epu64_mask(x, p);
+    __mmask8 below = _mm512_cmplt_epu64_mask(x, p);
     int n = __builtin_popcount(below);
     _mm512_storeu_si512(low, _mm512_maskz_compress_epi64(below, x));
     _mm512_mask_storeu_epi64(high - (8 - n), (__mmask8)(0xFFu >> n),
@@ -58,21 +58,18 @@ TN_INLINE void divide_lanes(__m256i x, unsigned below, void *low, void *high)
     _mm256_storeu_si256(low, divided);
     _mm256_storeu_si256((__m256i *)high - 1, divided);
 }
-TN_INLINE int divide_vector_uint32_t(vu32 v, vu32 pivot, bool equal, uint32_t *low, uint32_t *high)
+TN_INLINE int divide_vector_uint32_t(vu32 v, vu32 pivot, uint32_t *low, uint32_t *high)
 {
     __m256i x = (__m256i)v, p = (__m256i)pivot;
-    /* min(x, p) == x: x <= p;  max(x, p) == x: x >= p */
-    __m256i bound = equal ? _mm256_min_epu32(x, p) : _mm256_max_epu32(x, p);
-    unsigned lanes = (unsigned)_mm256_movemask_ps((__m256)_mm256_cmpeq_epi32(bound, x));
-    if (!equal) lanes ^= 0xFF;
+    __m256i above = _mm256_cmpeq_epi32(_mm256_max_epu32(x, p), x);
+    unsigned lanes = (unsigned)_mm256_movemask_ps((__m256)above) ^ 0xFF;
     divide_lanes(x, lanes, low, high);
     return __builtin_popcount(lanes);
 }
-TN_INLINE int divide_vector_uint64_t(vu64 v, vu64 pivot, bool equal, uint64_t *low, uint64_t *high)
+TN_INLINE int divide_vector_uint64_t(vu64 v, vu64 pivot, uint64_t *low, uint64_t *high)
 {
     vi64 sign = (vi64)set_u64(1ull << 63), x = (vi64)v ^ sign, p = (vi64)pivot ^ sign;
-    unsigned lanes = (unsigned)_mm256_movemask_pd((__m256d)(equal ? x > p : p > x));
-    if (equal) lanes ^= 0xF;
+    unsigned lanes = (unsigned)_mm256_movemask_pd((__m256d)(p > x));
     /* Two lanes of 32 bits each. */
     unsigned spread = (lanes | lanes << 2) & 0x33;
     spread = (spread | spread << 1) & 0x55;
@@ -82,14 +79,14 @@ TN_INLINE int divide_vector_uint64_t(vu64 v, vu64 pivot, bool equal, uint64_t *l
 #else
 /* Each element goes to either place; where it is wrong the next one overwrites it. */
 #define DIVIDE_VECTOR(T, V)                                                                        \
-    TN_INLINE int divide_vector_##T(V v, V pivot, bool equal, T *low, T *high)                     \
+    TN_INLINE int divide_vector_##T(V v, V pivot, T *low, T *high)                                 \
     {                                                                                              \
         int n = 0;                                                                                 \
         for (int i = 0; i < LANES_##T; i++) {                                                      \
             T x = v[i];                                                                            \
             low[n] = x;                                                                            \
             high[n - i - 1] = x;                                                                   \
-            n += equal ? x <= pivot[0] : x < pivot[0];                                             \
+            n += x < pivot[0];                                                                     \
         }                                                                                          \
         return n;                                                                                  \
     }
@@ -164,10 +161,10 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
         else if (n <= 4 * L) sort_rows_##T(x, n, 4);                                               \
         else sort_rows_##T(x, n, 8);                                                               \
     }                                                                                              \
-    /* The elements below the pivot (or not above it) come first; how many. n >= 2 * UNROLLED *    \
+    /* The elements below the pivot come first; how many. n >= 2 * UNROLLED *                      \
        LANES. UNROLLED vectors are read at a time, from the side with less room before what was    \
        read. */                                                                                    \
-    TN_INLINE int64_t divide_by_##T(T *x, int64_t n, T pivot, const bool equal)                    \
+    static int64_t divide_##T(T *x, int64_t n, T pivot)                                            \
     {                                                                                              \
         enum { L = LANES_##T, U = UNROLLED };                                                      \
         V p = SET_##T(pivot), ends[2 * U];                                                         \
@@ -185,7 +182,7 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
             left += begin ? U * L : 0;                                                             \
             for (int i = 0; i < U; i++) from[i] = *(const UV *)(at + i * L);                       \
             for (int i = 0; i < U; i++) {                                                          \
-                int k = divide_vector_##T(from[i], p, equal, x + low, x + high);                   \
+                int k = divide_vector_##T(from[i], p, x + low, x + high);                          \
                 low += k;                                                                          \
                 high -= L - k;                                                                     \
             }                                                                                      \
@@ -194,19 +191,19 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
         int64_t n_rest = right - left, at = 0;                                                     \
         memcpy(rest, x + left, (size_t)n_rest * sizeof(T));                                        \
         for (; at + L <= n_rest; at += L) {                                                        \
-            int k = divide_vector_##T(*(UV *)(rest + at), p, equal, x + low, x + high);            \
+            int k = divide_vector_##T(*(UV *)(rest + at), p, x + low, x + high);                   \
             low += k;                                                                              \
             high -= L - k;                                                                         \
         }                                                                                          \
         for (; at < n_rest; at++) {                                                                \
-            bool below = equal ? rest[at] <= pivot : rest[at] < pivot;                             \
+            bool below = rest[at] < pivot;                                                         \
             x[low] = x[high - 1] = rest[at];                                                       \
             low += below;                                                                          \
             high -= !below;                                                                        \
         }                                                                                          \
         /* Room for what stood at the ends is left. */                                             \
         for (int i = 0; i < 2 * U; i++) {                                                          \
-            int k = divide_vector_##T(ends[i], p, equal, x + low, x + high);                       \
+            int k = divide_vector_##T(ends[i], p, x + low, x + high);                              \
             low += k;                                                                              \
             high -= L - k;                                                                         \
         }                                                                                          \
@@ -214,7 +211,8 @@ DEFINE_PARTS(uint64_t, vu64, uu64)
     }                                                                                              \
     int64_t TN_ISA_NAME(tn_sort_divide_##name)(T * x, int64_t n, T pivot, bool equal)              \
     {                                                                                              \
-        return equal ? divide_by_##T(x, n, pivot, true) : divide_by_##T(x, n, pivot, false);       \
+        if (equal && pivot == (T) - 1) return n;                                                   \
+        return divide_##T(x, n, equal ? pivot + 1 : pivot);                                        \
     }                                                                                              \
     TN_INLINE T middle_##T(T a, T b, T c)                                                          \
     {                                                                                              \
