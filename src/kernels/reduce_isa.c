@@ -295,6 +295,8 @@ EXTREME(min_f64, f64, double, uint64_t, SIGN_f64, MIN_f64, SMALLER_OF, tn_min_f6
 #define BITS_AND(a, b) ((a) & (b))
 #define BITS_OR(a, b)  ((a) | (b))
 #define BITS_XOR(a, b) ((a) ^ (b))
+/* Two of 16 bits would be multiplied as signed integers, in which it may overflow. */
+#define BITS_TIMES(a, b) ((a) * 1u * (b))
 
 #define ROW(name, T, OP)                                                                           \
     static void name##_row(const void *row, int64_t n, void *out)                                  \
@@ -420,7 +422,7 @@ COLUMNS_BY_BITS(min_f16, 0x7c00, INT16_MIN, SMALLER_OF)
 #define BOTH(name, T, OP) ROW(name, T, OP) COLUMNS(name, T, T, SAME, OP)
 #define BY_ORDER(S, T) BOTH(max_##S, T, LARGER_OF) BOTH(min_##S, T, SMALLER_OF)
 #define BY_BITS(S, T)                                                                              \
-    BOTH(sum_##S, T, PLUS) BOTH(product_##S, T, TIMES) BOTH(and_##S, T, BITS_AND)                  \
+    BOTH(sum_##S, T, PLUS) BOTH(product_##S, T, BITS_TIMES) BOTH(and_##S, T, BITS_AND)                  \
     BOTH(or_##S, T, BITS_OR) BOTH(xor_##S, T, BITS_XOR)
 INTEGERS(BY_ORDER)
 UNSIGNED(BY_BITS)
