@@ -418,7 +418,9 @@ size_t tn_body_scratch(const tn_body *b)
 
 static void spread(void *to, const void *element, size_t bytes, size_t n)
 {
-    for (size_t i = 0; i < n; i++) memcpy((char *)to + i * bytes, element, bytes);
+    if (n) memcpy(to, element, bytes);
+    for (size_t done = 1; done < n; done *= 2)
+        memcpy((char *)to + done * bytes, to, (done < n - done ? done : n - done) * bytes);
 }
 
 static tn_status *run_lifted(const program *p, uint32_t n_captures, size_t n,
