@@ -258,6 +258,14 @@ static void rows_give_what_their_ops_give(void **unused)
         }
     for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) check(sliced, 1, 1, types[t]);
     assert_true(n_rows_steps >= 40);
+    static const int short_rows[][2] = {{500, 2}, {5000, 3}, {70, 10}, {1000, 16}, {33, 63}};
+    n_rows_steps = 0;
+    for (uint32_t i = 0; i < sizeof short_rows / sizeof *short_rows; i++)
+        for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) {
+            check(softmax, short_rows[i][0], short_rows[i][1], types[t]);
+            check(layer_norm, short_rows[i][0], short_rows[i][1], types[t]);
+        }
+    assert_int_equal(n_rows_steps, 2 * 5 * 4);
     static const int cut[][2] = {{300, 1000}, {1500, 200}, {100, 3000}, {37, 129}, {2, 150000}};
     for (uint32_t i = 0; i < sizeof cut / sizeof *cut; i++)
         for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) {
