@@ -9,6 +9,7 @@
 #include "ops/sort.h"
 #include "ops/sort_array.h"
 #include "ops/sort_order.h"
+#include "ops/strided.h"
 
 /* --- keys as integers --- */
 
@@ -202,6 +203,51 @@ static bool sort_elements(const job *j, tn_thread_pool *pool, int64_t base, void
     for (uint32_t i = 0; i < n_strange; i++)
         put_strange(j, keys, memory, elements, n, strange[i], out);
     return true;
+}
+
+/* --- lines next to each other: some are turned into rows at a time --- */
+
+enum { COLUMNS = 16, LONGEST_COLUMN = 1 << 16 };
+
+static size_t column_memory(const tn_sort *s)
+{
+    return (size_t)s->size * COLUMNS * 2 * sizeof(uint64_t);
+}
+
+static void sort_columns(void *ctx, int64_t begin, int64_t end)
+{
+    job *j = ctx;
+    const tn_sort *s = j->s;
+    const tn_sort_values *k = &j->keys[0];
+    int64_t w = tn_width(s->inputs[0].type), kw = k->wide ? 8 : 4;
+    int64_t groups = (s->step + COLUMNS - 1) / COLUMNS;
+    char *memory = tn_piece_memory_take(&j->memory);
+    if (!memory) {
+        tn_keep_first(&j->failure, TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory"));
+        return;
+    }
+    char *rows = memory + column_memory(s) / 2;
+    for (; begin < end; begin++) {
+        int64_t first = begin % groups * COLUMNS, left = s->step - first;
+        int64_t n = left < COLUMNS ? left : COLUMNS,
+                base = begin / groups * s->size * s->step + first;
+        tn_strided nest;
+        tn_strided_init(&nest);
+        tn_strided_push(&nest, n, s->size * kw, kw);
+        tn_strided_push(&nest, s->size, kw, s->step * kw);
+        tn_strided_run(&nest, (size_t)kw, memory, (const char *)k->values + base * kw, NULL);
+        for (int64_t i = 0; i < n; i++) {
+            char *keys = memory + i * s->size * kw;
+            tn_sort_array(NULL, k->wide, keys, s->size, NULL, NULL);
+            tn_restore_keys(tn_cpu_isa(), k->element, k->descending, keys, s->size,
+                            rows + i * s->size * w);
+        }
+        tn_strided_init(&nest);
+        tn_strided_push(&nest, s->size, s->step * w, w);
+        tn_strided_push(&nest, n, w, s->size * w);
+        tn_strided_run(&nest, (size_t)w, (char *)s->results[0].data + base * w, rows, NULL);
+    }
+    tn_piece_memory_give(&j->memory, memory);
 }
 
 /* --- the order of a line --- */
@@ -488,8 +534,15 @@ tn_status *tn_sort_by_keys(const tn_sort *s, bool *done)
     j.by_elements = s->n == 1 && j.n_keys == 1 && s->step == 1 &&
                     s->inputs[0].type->element == j.keys[0].element &&
                     tn_keys_are_elements(j.keys[0].element);
-    tn_piece_memory_begin(&j.memory, s->ctx->scratch, line_memory(s));
     *done = true;
+    if (s->step > 1 && j.keys[0].gives_elements && s->size <= LONGEST_COLUMN) {
+        tn_piece_memory_begin(&j.memory, s->ctx->scratch, column_memory(s));
+        int64_t groups = (s->step + COLUMNS - 1) / COLUMNS;
+        tn_parallel_for(s->ctx->pool, s->lines / s->step * groups, 7.0 * COLUMNS * (double)s->size,
+                        sort_columns, &j);
+        return atomic_load(&j.failure);
+    }
+    tn_piece_memory_begin(&j.memory, s->ctx->scratch, line_memory(s));
     /* Few lines go one after the other, each on all threads. */
     if (s->lines < tn_thread_pool_size(s->ctx->pool)) {
         void *memory = tn_piece_memory_take(&j.memory);

@@ -102,6 +102,32 @@ TEST(keys_carry_their_payload_stably)
     }
 }
 
+TEST(columns_are_sorted_like_rows)
+{
+    enum { OUTER = 2, N = 137, INNER = 19 };
+    static float x[OUTER * N * INNER], out[OUTER * N * INNER];
+    for (int strange = 0; strange < 2; strange++) {
+        for (int i = 0; i < OUTER * N * INNER; i++) {
+            x[i] = (float)random_below(1000) - 500;
+            if (x[i] == 0) x[i] = strange ? -0.0f : 1;
+        }
+        RUN(sort_by_first("2x137x19xf32", "f32, f32", 1, GT, TN_comparison_type_FLOAT), IN(x),
+            OUT(out));
+        double sum = 0;
+        for (int i = 0; i < OUTER * N * INNER; i++) {
+            bool is_first = i / INNER % N == 0;
+            assert_true(is_first || out[i - INNER] >= out[i]);
+            sum += (double)x[i] * x[i] - (double)out[i] * out[i];
+        }
+        assert_true(sum == 0);
+        for (int c = 0; c < INNER; c++) { /* each column keeps what it had */
+            double columns = 0;
+            for (int r = 0; r < N; r++) columns += x[r * INNER + c] - out[r * INNER + c];
+            assert_true(columns == 0);
+        }
+    }
+}
+
 TEST(a_comparator_that_is_no_order_gives_a_permutation)
 {
     enum { N = 2000 };
@@ -150,6 +176,7 @@ int main(void)
         cmocka_unit_test(total_order_puts_nans_outside_and_zeros_apart),
         cmocka_unit_test(any_comparator_sorts_stably_along_any_dimension),
         cmocka_unit_test(keys_carry_their_payload_stably),
+        cmocka_unit_test(columns_are_sorted_like_rows),
         cmocka_unit_test(a_comparator_that_is_no_order_gives_a_permutation),
         cmocka_unit_test(empty_and_single_lines_work),
         cmocka_unit_test(forms_are_checked),
