@@ -47,6 +47,7 @@ RULES = [
     ("conv_isa", r"lanes_\d+_\d+_(f32|f64)$", "tile", 8),
     ("reduce_isa", r"(sum|product)_(f32|f64)_(append|columns)$", "loop", 8),
     ("reduce_isa", r"(max|min)_(f32|f64)$", "loop", 4),
+    ("short_rows_isa", r"(sum|product)_(f32|f64)$", "loop", 4),
     ("elementwise_ops", r"(add|subtract|multiply|divide|negate|abs|sqrt|maximum|minimum|floor|ceil)_loop_(f32|f64)$", "loop", 16),
     ("elementwise_ops", r"(exponential|log|tanh|logistic|log_plus_one|exponential_minus_one|cbrt|power|atan2)_loop_f32$", "loop", 8),
     ("elementwise_ops", r"(exponential|log|tanh|logistic)_loop_f64$", "loop", 4),
@@ -54,7 +55,7 @@ RULES = [
 ]
 # The baseline of x86-64 has no instruction that rounds, and none that multiplies and adds, which the C library then does.
 EXEMPT = {("baseline", "elementwise_ops"): r"(floor|ceil|exponential|exponential_minus_one|log|log_plus_one|tanh|logistic|cbrt|atan2)_loop_",
-          ("baseline", "reduce_isa"): r"(max|min)_f64$"}  # two lanes: not worth vectors
+          ("baseline", "reduce_isa"): r"((max|min)_f64|\w+_columns)$"}  # two lanes: not worth vectors; compiled for size
 
 
 class Instruction(NamedTuple):
@@ -130,7 +131,7 @@ def main():
         isa = "baseline" if name == "neon" else name
         if arm != (name == "neon"):
             continue
-        objects = sorted(path for kind in ("kernels", "tables") for path in build.glob(f"src/kernels/libtenon_{kind}_{isa}.a.p/*.o"))
+        objects = sorted(path for kind in ("kernels", "tables", "folds") for path in build.glob(f"src/kernels/libtenon_{kind}_{isa}.a.p/*.o"))
         if not objects:
             findings.append(f"libtenon_kernels_{isa}, libtenon_tables_{isa}: no objects")
         for path in objects:
