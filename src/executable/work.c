@@ -18,7 +18,8 @@ double tn_op_flops(const tn_op *op)
     double out = op->n_results ? (double)tn_type_elements(op->results[0].type) : 0;
     switch (op->kind) {
     case TN_OP_dot_general:
-    case TN_OP_mixed_dot: {
+    case TN_OP_mixed_dot:
+    case TN_OP_ordered_dot: {
         uint32_t n;
         const int64_t *dims = tn_op_ints(op, TN_ATTR_lhs_contracting_dimensions, &n);
         return 2 * out * product(op->operands[0]->type, dims, n);

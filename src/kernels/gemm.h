@@ -45,6 +45,7 @@ enum {
 typedef struct {
     tn_element_type a_type, b_type, c_type;
     int64_t m, n, k; /* >= 0; k = 0 gives zeros */
+    bool in_order;   /* never sums in lanes, however the operands lie */
     int64_t a_row, a_col;
     int64_t b_row, b_col;
     int64_t c_row, c_col; /* fastest when c_col is 1 */

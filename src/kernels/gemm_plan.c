@@ -108,7 +108,7 @@ tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
     if (p.m == 1) p.c_row = p.c_size, p.a_row = p.a_size;
     if (p.k == 1) p.a_col = p.a_size;
 
-    for (int i = 0; i < 2; i++, exchange(&p))
+    for (int i = 0; i < 2 && !g->in_order; i++, exchange(&p))
         if (dots_fit(&p)) {
             p.path = TN_GEMM_DOTS;
             p.narrow_dots = narrow_dots_for(&p, p.exchanged ? g->a_type : g->b_type);

@@ -87,7 +87,7 @@ static tn_status *infer_result(const tn_op *op, tn_arena *a, const tn_type **out
     const tn_type *x = tn_operand_type(op, 0), *y = tn_operand_type(op, 1);
     TN_TRY(check_pairs(op, "batching", d.lhs_batch, d.rhs_batch));
     TN_TRY(check_pairs(op, "contracting", d.lhs_contract, d.rhs_contract));
-    if (op->kind != TN_OP_mixed_dot) TN_TRY(tn_check_product_types(op));
+    if (op->kind == TN_OP_dot || op->kind == TN_OP_dot_general) TN_TRY(tn_check_product_types(op));
     int64_t *dims = TN_NEW_ARRAY(a, int64_t, x->rank + y->rank);
     uint32_t rank = 0;
     for (uint32_t i = 0; i < d.lhs_batch.n; i++) {
@@ -116,7 +116,8 @@ tn_status *tn_infer_dot_general(const tn_op *op, tn_arena *a, const tn_type **ou
     return infer_result(op, a, out);
 }
 
-/* A dot_general of an integer tensor by a float one: passes/narrow. */
+/* tenon.mixed_dot: a dot_general of an integer tensor by a float one (passes/narrow);
+ * tenon.ordered_dot: that, or any, with sums in the order of k (passes/transposed). */
 tn_status *tn_infer_mixed_dot(const tn_op *op, tn_arena *a, const tn_type **out)
 {
     return tn_infer_dot_general(op, a, out);
@@ -260,8 +261,9 @@ static bool is_one_product(const roles *r)
     return r->contract.n <= 1 && r->batch.n + others <= TN_GEMM_MAX_BATCH;
 }
 
-static void fill_gemm(roles *r, tn_gemm *g)
+static void fill_gemm(const tn_op *op, roles *r, tn_gemm *g)
 {
+    g->in_order = op->kind == TN_OP_ordered_dot;
     loop one = {1, 0, 0, 0};
     loop row = take_longest(&r->rows, &r->batch), column = take_longest(&r->columns, &r->batch);
     loop k = r->contract.n ? r->contract.v[0] : one;
@@ -312,7 +314,7 @@ bool tn_dot_gemm(const tn_op *op, tn_arena *a, tn_gemm *out)
     begin_roles(&d, x, y, z, strides, order, &r);
     if (!is_one_product(&r)) return false;
     *out = (tn_gemm){.a_type = x->element, .b_type = y->element, .c_type = z->element};
-    fill_gemm(&r, out);
+    fill_gemm(op, &r, out);
     return true;
 }
 
@@ -337,7 +339,7 @@ static tn_status *run_product(const tn_op *op, const tn_eval_context *ctx, const
     }
     tn_gemm g = {
         .a_type = x->type->element, .b_type = y->type->element, .c_type = z->type->element};
-    fill_gemm(&r, &g);
+    fill_gemm(op, &r, &g);
     void *workspace = tn_scratch_alloc(ctx->scratch, tn_gemm_workspace(&g, ctx->pool));
     tn_gemm_run(&g, x->data, y->data, z->data, ctx->pool, workspace);
     return NULL;

@@ -13,6 +13,11 @@
 
 enum { FEW_ROWS = 32, LEAST_BYTES = 1 << 14 };
 
+static bool is_dot(const tn_op *op)
+{
+    return op->kind == TN_OP_dot_general || op->kind == TN_OP_ordered_dot;
+}
+
 /* Elements along the dimensions of an operand that stay in the result, but for those of a batch. */
 static double free_elements(const tn_op *dot, uint32_t operand)
 {
@@ -60,7 +65,8 @@ static void take_narrow(tn_op *dot, uint32_t i, bool *changed)
     if (!tn_gemm_supports(narrow->element, other->element, out->element)) return;
     if (free_elements(dot, 1 - i) > FEW_ROWS) return;
     dot->operands[i] = from;
-    if (!tn_is_float(narrow->element)) dot->kind = TN_OP_mixed_dot;
+    if (!tn_is_float(narrow->element) && dot->kind == TN_OP_dot_general)
+        dot->kind = TN_OP_mixed_dot;
     *changed = true;
 }
 
@@ -69,10 +75,10 @@ static void mark_converts(tn_region *r)
 {
     for (tn_op *op = r->first; op; op = op->next) {
         if (op->kind == TN_OP_convert) op->mark = 0;
-        bool is_dot = op->kind == TN_OP_dot_general;
         for (uint32_t i = 0; i < op->n_operands; i++) {
             tn_op *c = tn_value_resolve(op->operands[i])->op;
-            if (c && c->kind == TN_OP_convert && !(is_dot && free_elements(op, 1 - i) <= FEW_ROWS))
+            if (c && c->kind == TN_OP_convert &&
+                !(is_dot(op) && free_elements(op, 1 - i) <= FEW_ROWS))
                 c->mark = 1;
         }
         for (uint32_t i = 0; i < op->n_regions; i++) mark_converts(&op->regions[i]);
@@ -82,12 +88,11 @@ static void mark_converts(tn_region *r)
 static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
 {
     (void)m;
-    if (op->kind != TN_OP_dot_general) return NULL;
+    if (!is_dot(op)) return NULL;
     bool rhs_first =
         tn_type_is_static(op->operands[0]->type) && tn_type_is_static(op->operands[1]->type) &&
         tn_type_elements(op->operands[1]->type) > tn_type_elements(op->operands[0]->type);
-    for (uint32_t i = 0; i < 2 && op->kind == TN_OP_dot_general; i++)
-        take_narrow(op, i ^ rhs_first, changed);
+    for (uint32_t i = 0; i < 2 && is_dot(op); i++) take_narrow(op, i ^ rhs_first, changed);
     return NULL;
 }
 

@@ -3,10 +3,11 @@
  *
  * Before:  %0 = transpose %w   %1 = dot_general %x, %0, contracting_dims = [1] x [0]
  * After:   %1 = dot_general %x, %w, contracting_dims = [1] x [1]
- * x @ w.T is lowered so. Sums go along the contracted dimension in the same order either way;
- * operands stay as they are where the order of sums may follow from how they lie
- * (kernels/gemm.h). */
+ * x @ w.T is lowered so. Sums go along the contracted dimension in the same order either way. Where
+ * there are so few rows that it would follow from how operands lie (kernels/gemm.h), %1 becomes
+ * tenon.ordered_dot, which keeps the order that sums have now, or stays as it is. */
 #include "kernels/gemm.h"
+#include "ops/access.h"
 #include "ops/infer.h"
 #include "passes/rewrite.h"
 
@@ -46,21 +47,33 @@ static bool has_many(const tn_op *dot, uint32_t operand)
     return any;
 }
 
+/* What an operand's transpose may become. */
+typedef enum { STAYS, MOVES, MOVES_IN_ORDER } fate;
+
+/* Sums that are made in order of k now, since neither operand is such that they would be in lanes:
+ * of `operand`, with `n` free elements, the contracted dimension isn't the innermost one. */
+static bool is_in_order(const tn_type *t, int64_t contracted, int64_t n)
+{
+    return n > TN_GEMM_LANE_ROWS && tn_step(t, (uint32_t)contracted) != 1;
+}
+
 /* One free dimension and one that is contracted, and free ones keep their order. */
-static bool may_be_moved(const tn_op *dot, uint32_t operand, const int64_t *p)
+static fate fate_of(const tn_op *dot, uint32_t operand, const int64_t *p)
 {
     numbers d = numbers_of(dot, operand);
     const tn_type *t = tn_operand_type(dot, operand);
     uint32_t n = 0;
-    int64_t last = -1;
+    int64_t last = -1, free = 1;
     for (uint32_t i = 0; i < t->rank; i++) {
         if (!is_free(&d, i)) continue;
-        if (p[i] < last) return false;
+        if (p[i] < last) return STAYS;
         last = p[i];
         n += t->dims[i] != 1;
+        free *= t->dims[i];
     }
-    if (n > 1 || d.contracted.n != 1) return false;
-    return t->dims[d.contracted.v[0]] < TN_GEMM_LANE_K || has_many(dot, 1 - operand);
+    if (n > 1 || d.contracted.n != 1) return STAYS;
+    if (t->dims[d.contracted.v[0]] < TN_GEMM_LANE_K || has_many(dot, 1 - operand)) return MOVES;
+    return is_in_order(t, d.contracted.v[0], free) ? MOVES_IN_ORDER : STAYS;
 }
 
 static void move(tn_module *m, tn_op *dot, tn_attr_name name, const int64_t *p)
@@ -81,7 +94,9 @@ static void take_operands(tn_module *m, tn_op *dot, bool *changed)
             continue;
         uint32_t n;
         const int64_t *p = tn_op_ints(t, TN_ATTR_permutation, &n);
-        if (!may_be_moved(dot, i, p)) continue;
+        fate f = fate_of(dot, i, p);
+        if (f == STAYS) continue;
+        if (f == MOVES_IN_ORDER) dot->kind = TN_OP_ordered_dot;
         move(m, dot, batching[i], p);
         move(m, dot, contracting[i], p);
         dot->operands[i] = tn_value_resolve(t->operands[0]);
@@ -91,7 +106,7 @@ static void take_operands(tn_module *m, tn_op *dot, bool *changed)
 
 static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
 {
-    if (op->kind == TN_OP_dot_general) take_operands(m, op, changed);
+    if (op->kind == TN_OP_dot_general || op->kind == TN_OP_mixed_dot) take_operands(m, op, changed);
     return NULL;
 }
 
