@@ -31,7 +31,7 @@
 #endif
 #define DC 1
 #endif
-#define NV 2
+#define NV        2
 #define SHORT_SUM 48 /* products */
 
 /* --- a vector of f32 from as many narrower elements, at any address --- */
