@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
-#if defined __AVX2__
-#include <immintrin.h>
-#endif
 
 #include "kernels/half.h"
-#include "kernels/isa.h"
 #include "kernels/math_real.h"
 #include "kernels/reduce_rows.h"
-
-#if defined __AVX512F__
-#define VB 64
-#elif defined __AVX2__
-#define VB 32
-#else
-#define VB 16
-#endif
-typedef float vf32 __attribute__((vector_size(VB)));
-typedef double vf64 __attribute__((vector_size(VB)));
+#include "kernels/simd.h"
 
 enum {
     BLOCK = 128, /* groups of lanes that are folded before they join the total */
     LANE_BYTES = 256,
-    REGISTERS = LANE_BYTES / VB
+    REGISTERS = LANE_BYTES / TN_VB
 };
 #define UNROLL _Pragma("GCC unroll 16")
 
@@ -35,11 +22,11 @@ enum {
     })
 #define load_f32(p) LOAD(vf32, p)
 #define load_f64(p) LOAD(vf64, p)
-#if VB == 64
+#if TN_VB == 64
 #define load_bf16(p)                                                                               \
     ((vf32)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(p))), 16))
 #define load_f16(p) ((vf32)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p))))
-#elif VB == 32
+#elif TN_VB == 32
 #define load_bf16(p)                                                                               \
     ((vf32)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
 #define load_f16(p) ((vf32)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p))))
@@ -73,7 +60,7 @@ static inline float one_bf16(uint16_t x)
 #define FOLD(name, T, A, VA, load, one, OP, NEUTRAL)                                               \
     static void name##_append(const void *row, int64_t n, tn_row_state *s)                         \
     {                                                                                              \
-        enum { WIDTH = VB / (int)sizeof(A), LANES = LANE_BYTES / (int)sizeof(A) };                 \
+        enum { WIDTH = TN_VB / (int)sizeof(A), LANES = LANE_BYTES / (int)sizeof(A) };              \
         const T *p = row;                                                                          \
         int64_t at = s->n / LANES, groups = at + n / LANES;                                        \
         A *lanes = (A *)s->lanes, *total = (A *)s->total;                                          \
@@ -95,14 +82,14 @@ static inline float one_bf16(uint16_t x)
             for (; at < end; at++, p += LANES) {                                                   \
                 UNROLL for (int r = 0; r < REGISTERS; r++) a[r] = OP(a[r], load(p + r * WIDTH));   \
             }                                                                                      \
-            UNROLL for (int r = 0; r < REGISTERS; r++) memcpy(lanes + r * WIDTH, &a[r], VB);       \
+            UNROLL for (int r = 0; r < REGISTERS; r++) memcpy(lanes + r * WIDTH, &a[r], TN_VB);    \
         }                                                                                          \
         s->n += n;                                                                                 \
     }                                                                                              \
     /* Behind what was appended, or of as many elements as there are lanes. */                     \
     static void name##_end(const void *row, int64_t n, tn_row_state *s, A *lanes)                  \
     {                                                                                              \
-        enum { WIDTH = VB / (int)sizeof(A), LANES = LANE_BYTES / (int)sizeof(A) };                 \
+        enum { WIDTH = TN_VB / (int)sizeof(A), LANES = LANE_BYTES / (int)sizeof(A) };              \
         int64_t whole = n / LANES * LANES, rest = n - whole, k = 0;                                \
         const T *x = (const T *)row + whole;                                                       \
         const A *total = (const A *)s->total;                                                      \
@@ -112,7 +99,7 @@ static inline float one_bf16(uint16_t x)
             for (int i = 0; i < LANES; i++) lanes[i] = OP(total[i], lanes[i]);                     \
         for (; k + WIDTH <= rest; k += WIDTH) {                                                    \
             VA v = OP(LOAD(VA, lanes + k), load(x + k));                                           \
-            memcpy(lanes + k, &v, VB);                                                             \
+            memcpy(lanes + k, &v, TN_VB);                                                          \
         }                                                                                          \
         if (k == rest) return;                                                                     \
         x += k, lanes += k, rest -= k;                                                             \
@@ -160,7 +147,7 @@ FOLD(product_f16,  uint16_t, float,  vf32, load_f16,  one_f16,  TIMES, 1)
 
 /* Largest and smallest are the same in any order: vectors of the machine. MORE keeps its second
  * operand where it isn't smaller; NaN is noted beside. */
-#if VB == 64
+#if TN_VB == 64
 typedef __m512 wide_f32;
 typedef __m512d wide_f64;
 typedef __mmask16 truth_f32;
@@ -175,7 +162,7 @@ typedef __mmask8 truth_f64;
 #define ANY_f64(bad)        ((bad) != 0)
 #define NONE_f32            0
 #define NONE_f64            0
-#elif VB == 32
+#elif TN_VB == 32
 typedef __m256 wide_f32, truth_f32;
 typedef __m256d wide_f64, truth_f64;
 #define MAX_f32             _mm256_max_ps

@@ -8,11 +8,11 @@
 
 #define LANES (TN_VB / BYTES)
 #define N     (GROUP / LANES)
-#define FN(f) TN_CONCAT(f, NAME)
+#define FN(f) TN_CAT(f, NAME)
 
 TN_INLINE V FN(last_)(V x)
 {
-    return __builtin_shufflevector(x, x, TN_CONCAT(LAST_, BYTES));
+    return __builtin_shufflevector(x, x, TN_CAT(LAST_, BYTES));
 }
 
 /* Totals within a group. */
@@ -23,7 +23,7 @@ TN_INLINE void FN(group_)(V *v)
     UNROLL for (int i = 0; i < N; i++)
     {
         V x = v[i];
-        TN_CONCAT(STEPS_, BYTES)
+        TN_CAT(STEPS_, BYTES)
         v[i] = x;
     }
 #undef STEP
@@ -40,7 +40,7 @@ TN_INLINE void FN(load_)(V *v, const T *x, int64_t n, int64_t at, bool backwards
     UNROLL for (int i = 0; i < N; i++)
     {
         memcpy(&v[i], p + (backwards ? N - 1 - i : i) * LANES, TN_VB);
-        if (backwards) v[i] = __builtin_shufflevector(v[i], v[i], TN_CONCAT(BACK_, BYTES));
+        if (backwards) v[i] = __builtin_shufflevector(v[i], v[i], TN_CAT(BACK_, BYTES));
     }
 }
 TN_INLINE void FN(store_)(const V *v, T *y, int64_t n, int64_t at, bool backwards)
@@ -49,7 +49,7 @@ TN_INLINE void FN(store_)(const V *v, T *y, int64_t n, int64_t at, bool backward
     UNROLL for (int i = 0; i < N; i++)
     {
         V x = v[i];
-        if (backwards) x = __builtin_shufflevector(x, x, TN_CONCAT(BACK_, BYTES));
+        if (backwards) x = __builtin_shufflevector(x, x, TN_CAT(BACK_, BYTES));
         memcpy(p + (backwards ? N - 1 - i : i) * LANES, &x, TN_VB);
     }
 }

@@ -1,38 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
-#if defined __AVX2__
-#include <immintrin.h>
-#endif
 
 #include "kernels/half.h"
-#include "kernels/isa.h"
 #include "kernels/short_rows.h"
+#include "kernels/simd.h"
 
 /* --- trees --- */
 
-#if defined __AVX512F__
-#define VB 64
-#elif defined __AVX2__
-#define VB 32
-#else
-#define VB 16
-#endif
-#define VECTOR(name, T)                                                                            \
-    typedef T name __attribute__((vector_size(VB)));                                               \
-    typedef T name##_at __attribute__((vector_size(VB), aligned(__alignof__(T)), may_alias));
-VECTOR(vf32, float)
-VECTOR(vf64, double)
-VECTOR(vi32, int32_t)
-VECTOR(vi64, int64_t)
-VECTOR(vu32, uint32_t)
-VECTOR(vu64, uint64_t)
+typedef int32_t vi32 __attribute__((vector_size(TN_VB)));
+typedef int64_t vi64 __attribute__((vector_size(TN_VB)));
+/* The same at any address. */
+#define ANYWHERE(V, T) typedef V V##_at __attribute__((aligned(__alignof__(T)), may_alias));
+ANYWHERE(vf32, float)
+ANYWHERE(vf64, double)
+ANYWHERE(vi32, int32_t)
+ANYWHERE(vi64, int64_t)
+ANYWHERE(vu32, uint32_t)
+ANYWHERE(vu64, uint64_t)
 
 /* LOW_h, HIGH_h: the first and the second halves of rows of 2 h lanes, of two registers; within
  * pieces of 16 bytes where h is small, which leaves results in an order that PUT takes back: PUT_2
  * where rows have two lanes. */
 // clang-format off
 #define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#if VB == 64
+#if TN_VB == 64
 #define LOW_4_8(a, b)  MIX(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
 #define HIGH_4_8(a, b) MIX(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
 #define LOW_4_4(a, b)  MIX(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
@@ -54,7 +45,7 @@ VECTOR(vu64, uint64_t)
     STAGE(V, OP, 2, LOW_4_2, HIGH_4_2) STAGE(V, OP, 1, LOW_4_1, HIGH_4_1)
 #define STAGES_8(V, OP) STAGE(V, OP, 4, LOW_8_4, HIGH_8_4) STAGE(V, OP, 2, LOW_8_2, HIGH_8_2)      \
     STAGE(V, OP, 1, LOW_8_1, HIGH_8_1)
-#elif VB == 32
+#elif TN_VB == 32
 #define LOW_4_4(a, b)  MIX(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
 #define HIGH_4_4(a, b) MIX(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
 #define LOW_4_2(a, b)  MIX(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
@@ -101,16 +92,16 @@ VECTOR(vu64, uint64_t)
 #define TREE(name, V, BYTES, OP)                                                                   \
     static void name(const void *lanes, int64_t padded, int64_t rows, void *out)                   \
     {                                                                                              \
-        enum { N = VB / BYTES };                                                                   \
+        enum { N = TN_VB / BYTES };                                                                \
         const char *x = lanes;                                                                     \
         char *to = out;                                                                            \
-        for (; rows > 0; rows -= N, x += padded * VB, to += VB) {                                  \
+        for (; rows > 0; rows -= N, x += padded * TN_VB, to += TN_VB) {                            \
             const V##_at *at = (const V##_at *)x;                                                  \
             V v[N];                                                                                \
             if (padded > N) {                                                                      \
                 int64_t parts = padded / N;                                                        \
                 for (int i = 0; i < N; i++, at += parts) {                                         \
-                    V t[256 / VB];                                                                 \
+                    V t[256 / TN_VB];                                                              \
                     for (int64_t p = 0; p < parts / 2; p++)                                        \
                         t[p] = OP(V, at[p], at[p + parts / 2]);                                    \
                     for (int64_t h = parts / 4; h; h /= 2)                                         \
@@ -135,10 +126,10 @@ VECTOR(vu64, uint64_t)
         V a_ = a, b_ = b, more_ = a_ > b_;                                                         \
         (a_ & more_) | (b_ & ~more_);                                                              \
     })
-#if VB == 64
+#if TN_VB == 64
 #define LARGER_32(V, a, b) ((V)_mm512_max_epi32((__m512i)(a), (__m512i)(b)))
 #define LARGER_64(V, a, b) ((V)_mm512_max_epi64((__m512i)(a), (__m512i)(b)))
-#elif VB == 32
+#elif TN_VB == 32
 #define LARGER_32(V, a, b) ((V)_mm256_max_epi32((__m256i)(a), (__m256i)(b)))
 #define LARGER_64          LARGER
 #else

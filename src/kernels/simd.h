@@ -17,10 +17,7 @@
 #include <arm_neon.h>
 #endif
 
-#define TN_CONCAT_(a, b) a##b
-#define TN_CONCAT(a, b)  TN_CONCAT_(a, b)
-/* TN_ISA_NAME(tn_foo) is tn_foo_avx2 and so on: the name of a global of this build. */
-#define TN_ISA_NAME(name) TN_CONCAT(name, TN_KERNEL_ISA)
+#include "kernels/isa.h"
 
 /* Bytes in one vector. */
 #if defined(__AVX512F__)
