@@ -5,8 +5,6 @@
 #include "kernels/fft.h"
 #include "kernels/simd.h"
 
-#define UNROLL _Pragma("GCC unroll 16")
-
 /* Indices that interleave the lower or the higher halves of two vectors, and that take their even
  * or odd elements. */
 #define LOW_2   0, 2

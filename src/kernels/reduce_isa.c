@@ -11,7 +11,6 @@ enum {
     LANE_BYTES = 256,
     REGISTERS = LANE_BYTES / TN_VB
 };
-#define UNROLL _Pragma("GCC unroll 16")
 
 /* Macros, since functions that return vectors have another ABI on every machine. */
 #define LOAD(V, p)                                                                                 \

@@ -39,8 +39,6 @@ enum { GROUP = 16 };
 #endif
 // clang-format on
 
-#define UNROLL _Pragma("GCC unroll 16")
-
 /* Sums and products of signed integers wrap as those of unsigned ones do, and so have their bits.
  */
 #define NAME     add_f32

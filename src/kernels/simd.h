@@ -28,6 +28,14 @@
 #define TN_VB 16
 #endif
 
+/* Before a loop over vectors that are to stay in registers; where size is asked for, they may live
+ * in memory. */
+#ifdef __OPTIMIZE_SIZE__
+#define UNROLL _Pragma("GCC unroll 1")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #define TN_INLINE static inline __attribute__((always_inline))
 
 /* v<T>: one vector; u<T>: the same at any address. */

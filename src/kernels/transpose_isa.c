@@ -12,8 +12,6 @@
 
 enum { LINE = 64 };
 
-#define UNROLL _Pragma("GCC unroll 16")
-
 #if defined __AVX512F__
 TN_INLINE void put_vector(char *dst, __m512i v, bool stream)
 {

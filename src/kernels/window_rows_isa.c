@@ -5,8 +5,6 @@
 #include "kernels/simd_order.h"
 #include "kernels/window_rows.h"
 
-#define UNROLL _Pragma("GCC unroll 16")
-
 #if TN_VB == 64
 #define EVEN_4 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
 #define EVEN_8 0, 2, 4, 6, 8, 10, 12, 14
