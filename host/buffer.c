@@ -3,6 +3,19 @@
 
 #include "host/internal.h"
 
+static void drop_event(tn_host_client *c, PJRT_Event *event)
+{
+    if (!event) return;
+    PJRT_Event_Destroy_Args args = {.struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE,
+                                    .event = event};
+    tn_status_free(TN_PLUGIN_CALL(c->plugin, PJRT_Event_Destroy, &args));
+}
+
+void tn_host_client_allow_aliases(tn_host_client *c)
+{
+    c->aliases = true;
+}
+
 tn_status *tn_host_buffer_from_array(tn_host_client *c, PJRT_Device *device, const tn_array *a,
                                      PJRT_Buffer **out)
 {
@@ -13,10 +26,14 @@ tn_status *tn_host_buffer_from_array(tn_host_client *c, PJRT_Device *device, con
         .type = a->type,
         .dims = a->dims,
         .num_dims = a->rank,
-        .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes,
+        .host_buffer_semantics = c->aliases
+                                     ? PJRT_HostBufferSemantics_kImmutableZeroCopy
+                                     : PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes,
         .device = device};
     TN_TRY(TN_PLUGIN_CALL(c->plugin, PJRT_Client_BufferFromHostBuffer, &args));
-    tn_status *s = tn_host_event_wait(c, args.done_with_host_buffer);
+    tn_status *s = NULL;
+    if (c->aliases) drop_event(c, args.done_with_host_buffer); /* done when the buffer is gone */
+    else s = tn_host_event_wait(c, args.done_with_host_buffer);
     if (s) tn_host_buffer_destroy(c, args.buffer);
     else *out = args.buffer;
     return s;

@@ -10,6 +10,7 @@ struct tn_host_client {
     PJRT_Client *client;
     PJRT_Device *const *devices; /* the client's */
     size_t n_devices;
+    bool aliases;
 };
 
 #endif

@@ -111,6 +111,8 @@ cases()
     else
         step cases text log 1500 "$PYTHON" tools/cases.py test/stablehlo/text-fails.txt \
             "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$SHARED/stablehlo" --text
+        step cases offset log 1500 "$PYTHON" tools/cases.py test/stablehlo/fails.txt \
+            "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$SHARED/stablehlo" --offset
         for name in tenon tenon_sim; do
             step cases $name log 1500 "$PYTHON" tools/cases.py test/stablehlo/fails.txt \
                 "$BUILD/host/tenon-cases" "$BUILD/lib${name}_pjrt.so" "$SHARED/stablehlo"

@@ -50,7 +50,7 @@ static void close_device(tn_driver_device *d)
 static void info(const tn_driver_device *d, tn_device_info *out)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    out->flags = TN_DEVICE_SYNCHRONOUS | TN_DEVICE_CONCURRENT;
+    out->flags = TN_DEVICE_SYNCHRONOUS | TN_DEVICE_CONCURRENT | TN_DEVICE_UNALIGNED;
     out->code_formats = 1 << TN_CODE_HOST;
     out->kind = "cpu";
     out->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;

@@ -26,7 +26,8 @@ typedef struct {
     size_t n_options;
     int timeout_s;
     bool list_passes;
-    bool text; /* run module.mlir even where there is module.mlirbc */
+    bool offset; /* arguments are aligned to 16 bytes only, and used where they lie */
+    bool text;   /* run module.mlir even where there is module.mlirbc */
 } settings;
 
 typedef struct {
@@ -181,7 +182,28 @@ static tn_status *restore_scalars(const test_case *c, tn_array *in, size_t total
     return NULL;
 }
 
-static tn_status *run_program(const test_case *c, tn_host_executable *p)
+/* Memory of an array at 16 bytes behind an address that is aligned to 64. */
+enum { OFFSET = 16 };
+
+static void move_off(tn_array *a)
+{
+    char *block = aligned_alloc(64, (a->size + OFFSET + 63) & ~(size_t)63);
+    if (!block) die("out of memory");
+    memcpy(block + OFFSET, a->data, a->size);
+    free(a->data);
+    a->data = block + OFFSET;
+}
+
+static void free_input(tn_array *a, bool offset)
+{
+    if (offset && a->data) {
+        free((char *)a->data - OFFSET);
+        a->data = NULL;
+    }
+    tn_array_free(a);
+}
+
+static tn_status *run_program(const test_case *c, tn_host_executable *p, bool offset)
 {
     const cJSON *rows = cJSON_GetObjectItem(c->record, "inputs");
     int devices = cJSON_GetArraySize(rows), n = cJSON_GetArraySize(cJSON_GetArrayItem(rows, 0));
@@ -194,25 +216,27 @@ static tn_status *run_program(const test_case *c, tn_host_executable *p)
     if (!in || !out) die("out of memory");
     tn_status *s = NULL;
     for (int d = 0; d < devices && !s; d++)
-        for (int i = 0; i < n && !s; i++)
+        for (int i = 0; i < n && !s; i++) {
             s = read_array(c, "in", d, devices, i,
                            cJSON_GetArrayItem(cJSON_GetArrayItem(rows, d), i), &in[d * n + i]);
+            if (offset && !s) move_off(&in[d * n + i]);
+        }
     if (!s) s = restore_scalars(c, in, total, (size_t)n);
     if (!s) s = tn_host_executable_run(p, in, (size_t)n, out, NULL);
     if (!s) s = compare_outputs(c, out, tn_host_executable_output_count(p));
-    for (size_t i = 0; i < total; i++) tn_array_free(&in[i]);
+    for (size_t i = 0; i < total; i++) free_input(&in[i], offset);
     for (size_t i = 0; i < n_out; i++) tn_array_free(&out[i]);
     free(in);
     free(out);
     return s;
 }
 
-static tn_status *run_case(const test_case *c, tn_host_client *client, bool text)
+static tn_status *run_case(const test_case *c, tn_host_client *client, const settings *set)
 {
     char name[512];
     char *code;
     size_t size;
-    snprintf(name, sizeof name, "%s/module.mlir%s", c->name, text ? "" : "bc");
+    snprintf(name, sizeof name, "%s/module.mlir%s", c->name, set->text ? "" : "bc");
     tn_status *s = read_entry(c->zip, name, &code, &size);
     if (s) {
         tn_status_free(s);
@@ -225,7 +249,7 @@ static tn_status *run_case(const test_case *c, tn_host_client *client, bool text
     s = tn_host_executable_compile(client, code, size, "mlir", replicas, partitions, &p);
     free(code);
     if (s) return tn_status_annotate(s, "%s", tn_code_name(tn_status_code(s)));
-    s = run_program(c, p);
+    s = run_program(c, p, set->offset);
     tn_host_executable_free(p);
     return s;
 }
@@ -259,8 +283,9 @@ static void child(const settings *s, const case_list *list, size_t from, int pip
         fprintf(stderr, "tenon-cases: %s\n", tn_status_message(st));
         _exit(3);
     }
+    if (s->offset) tn_host_client_allow_aliases(client);
     for (size_t i = from; i < list->n; i++) {
-        st = run_case(&list->cases[i], client, s->text);
+        st = run_case(&list->cases[i], client, s);
         report r = {.index = (uint32_t)i, .passed = !st};
         snprintf(r.message, sizeof r.message, "%s", tn_status_message(st));
         tn_status_free(st);
@@ -336,10 +361,11 @@ static void usage(void)
 {
     puts(
         "usage: tenon-cases PLUGIN DIR [--area a,b] [--only TEXT] [--option name=value] [--timeout "
-        "SECONDS] [--passes] [--text]\n"
+        "SECONDS] [--passes] [--text] [--offset]\n"
         "Runs the cases of DIR's zip archives on PLUGIN. Prints a line per failure, a line per "
         "area and last\n"
-        "'N passed, N failed'. --text: programs in text even where there is bytecode. Exit code:\n"
+        "'N passed, N failed'. --text: programs in text even where there is bytecode. "
+        "--offset:\narguments aligned to 16 bytes only, used where they lie. Exit code:\n"
         "0 all passed, 1 some failed, 2 the run could not start.");
     exit(2);
 }
@@ -350,7 +376,10 @@ static settings parse(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(a, "--passes")) s.list_passes = true;
-        else if (!strcmp(a, "--text")) s.text = true;
+        else if (!strcmp(a, "--offset")) {
+            s.offset = true;
+            s.options[s.n_options++] = "alias_bytes=0";
+        } else if (!strcmp(a, "--text")) s.text = true;
         else if (a[0] != '-' && !s.plugin) s.plugin = a;
         else if (a[0] != '-' && !s.dir) s.dir = a;
         else if (!value) usage();

@@ -152,6 +152,9 @@ enum {
     /* Of a synchronous device: several threads may append at once. Programs that call back into the
      * host then run beside others, so that what they call may run programs itself. */
     TN_DEVICE_CONCURRENT = 1 << 1,
+    /* wrap, and programs that read what it wrapped, take memory that is aligned to 16 bytes only.
+     */
+    TN_DEVICE_UNALIGNED = 1 << 2,
 };
 
 typedef struct {
@@ -214,7 +217,8 @@ typedef struct {
      */
     tn_status *(*map)(tn_driver_device *, tn_mem *, void **out);
     /* Makes a block of memory that somebody else keeps: `memory` is what `address` would give for
-     * it. Ended by free, which leaves the memory alone. NULL: no foreign memory; copies are made.
+     * it, and aligned to 64 bytes (but see TN_DEVICE_UNALIGNED). Ended by free, which leaves the
+     * memory alone. NULL: no foreign memory; copies are made.
      */
     tn_status *(*wrap)(tn_driver_device *, void *memory, uint64_t size, tn_mem **out);
     /* The address by which the platform's users know a block. NULL: that of map, or none. */

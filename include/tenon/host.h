@@ -93,7 +93,12 @@ PJRT_LoadedExecutable *tn_host_executable_handle(const tn_host_executable *p);
 tn_status *tn_host_executable_run(tn_host_executable *p, const tn_array *inputs, size_t n_inputs,
                                   tn_array *outputs, uint64_t *ns) TN_MUST_USE;
 
-/* Copies an array to a device and waits; the array may be freed afterwards. */
+/* From now on arrays may stay where they are when they become buffers (as immutable zero-copy
+ * allows it): they must live, unchanged, until all that reads them is over. */
+void tn_host_client_allow_aliases(tn_host_client *c);
+
+/* Copies an array to a device and waits; the array may be freed afterwards, unless aliases are
+ * allowed. */
 tn_status *tn_host_buffer_from_array(tn_host_client *c, PJRT_Device *device, const tn_array *a,
                                      PJRT_Buffer **out) TN_MUST_USE;
 /* Copies a buffer to the host and waits. */

@@ -60,8 +60,8 @@ const tn_executable_info *tn_executable_get_info(const tn_executable *e);
 /* One run on one device's memory, on the calling thread (and the pool). Blocks until done. */
 typedef struct {
     struct tn_thread_pool *pool;
-    void *const *args;    /* [n_params], 64-byte aligned (NULL for empty ones and tokens); read only
-                             unless aliased */
+    void *const *args;    /* [n_params], 16-byte aligned, or 64-byte ones if aliased (NULL for empty
+                             ones and tokens); read only unless aliased */
     void *const *results; /* [n_results]; where a parameter aliases result i, results[i] is that
                              argument's memory */
     void *temp;           /* temp_bytes, aligned to 64 */

@@ -86,6 +86,11 @@ static tn_status *take_layout(const call *c, const tn_attr *layouts, const char 
                        "the layout of %s %u is no order of its %u dimensions", what, i, rank);
 }
 
+static size_t room(const value *v)
+{
+    return (v->bytes + 63) & ~(size_t)63;
+}
+
 static tn_status *describe(call *c, const char *what, uint32_t i, const tn_type *t,
                            const tn_attr *layouts, value *v)
 {
@@ -97,7 +102,7 @@ static tn_status *describe(call *c, const char *what, uint32_t i, const tn_type 
     if (t->kind != TN_TYPE_TENSOR) return NULL;
     v->bytes = tn_type_bytes(t);
     TN_TRY(take_layout(c, layouts, what, i, v));
-    if (v->order) c->copies += (v->bytes + 63) & ~(size_t)63;
+    if (v->order) c->copies += room(v);
     return NULL;
 }
 
@@ -231,13 +236,21 @@ typedef struct {
     char *copies;
 } work;
 
-static tn_status *get_work(const call *c, tn_scratch *scratch, work *w)
+/* Handlers may count on 64 bytes, which arguments of the program needn't be aligned to. */
+static bool is_off(const value *v, const void *data)
 {
-    size_t n = (size_t)c->op->n_operands + c->op->n_results;
+    return !v->order && v->alias < 0 && (uintptr_t)data % 64;
+}
+
+static tn_status *get_work(const call *c, const tn_tensor *operands, tn_scratch *scratch, work *w)
+{
+    size_t n = (size_t)c->op->n_operands + c->op->n_results, copies = c->copies;
+    for (uint32_t i = 0; i < c->op->n_operands; i++)
+        if (is_off(&c->operands[i], operands[i].data)) copies += room(&c->operands[i]);
     w->structs = tn_scratch_alloc(scratch, n * sizeof *w->structs + 1);
     w->pointers = tn_scratch_alloc(scratch, 2 * n * sizeof *w->pointers + 1);
-    w->copies = c->copies ? tn_scratch_alloc(scratch, c->copies) : NULL;
-    if (!w->structs || !w->pointers || (c->copies && !w->copies))
+    w->copies = copies ? tn_scratch_alloc(scratch, copies) : NULL;
+    if (!w->structs || !w->pointers || (copies && !w->copies))
         return TN_OP_ERROR(RESOURCE_EXHAUSTED, c->op, "no memory for a call of '%s'",
                            c->handler->target);
     w->b.args = w->pointers + n;
@@ -245,11 +258,11 @@ static tn_status *get_work(const call *c, tn_scratch *scratch, work *w)
     return NULL;
 }
 
-static void *place(const value *v, void *data, char **copies)
+static void *place(const value *v, bool copied, void *data, char **copies)
 {
-    if (!v->order) return data;
+    if (!copied) return data;
     void *at = *copies;
-    *copies += (v->bytes + 63) & ~(size_t)63;
+    *copies += room(v);
     return at;
 }
 
@@ -259,10 +272,12 @@ static void find_buffers(const call *c, const tn_tensor *operands, const tn_tens
 {
     char *copies = w->copies;
     for (uint32_t i = 0; i < c->op->n_results; i++)
-        w->b.rets[i] = place(&c->results[i], results[i].data, &copies);
+        w->b.rets[i] = place(&c->results[i], c->results[i].order, results[i].data, &copies);
     for (uint32_t i = 0; i < c->op->n_operands; i++) {
         const value *v = &c->operands[i];
-        w->b.args[i] = v->alias >= 0 ? w->b.rets[v->alias] : place(v, operands[i].data, &copies);
+        bool copied = v->order || is_off(v, operands[i].data);
+        w->b.args[i] =
+            v->alias >= 0 ? w->b.rets[v->alias] : place(v, copied, operands[i].data, &copies);
     }
 }
 
@@ -333,7 +348,7 @@ static tn_status *prepare(tn_custom_call *base, int step, const tn_eval_context 
     XLA_FFI_Handler *handler = step ? c->handler->stages.initialize : c->handler->stages.prepare;
     if (!handler) return NULL;
     work w;
-    TN_TRY(get_work(c, ctx->scratch, &w));
+    TN_TRY(get_work(c, operands, ctx->scratch, &w));
     find_buffers(c, operands, results, &w);
     XLA_FFI_ExecutionContext context = context_of(c, ctx, *run);
     XLA_FFI_CallFrame frame = frame_of(
@@ -354,7 +369,7 @@ static tn_status *eval(const tn_op *op, const tn_eval_context *ctx, const tn_ten
 {
     const call *c = (const call *)ctx->call;
     work w;
-    TN_TRY(get_work(c, ctx->scratch, &w));
+    TN_TRY(get_work(c, operands, ctx->scratch, &w));
     find_buffers(c, operands, results, &w);
     bring_in(c, operands, &w);
     if (!c->handler->typed) {

@@ -272,6 +272,44 @@ static void aligned_arrays_are_aliased_where_the_host_sees_the_memory(void **sta
     tn_client_close(c);
 }
 
+static void large_arrays_are_aliased_where_malloc_puts_them(void **state)
+{
+    enum { BYTES = 4 << 20, N = BYTES / 4 };
+    tn_client *c = open_client(state);
+    char *block = aligned_alloc(64, BYTES + 64);
+    assert_non_null(block);
+    memset(block, 0, BYTES + 64);
+    struct {
+        int offset, n;
+        tn_host_semantics semantics;
+        bool aliased;
+    } cases[] = {
+        {16, N, TN_HOST_ALIAS, true},
+        {48, N, TN_HOST_ALIAS, true},
+        {16, N - 1, TN_HOST_ALIAS, false},
+        {8, N, TN_HOST_ALIAS, false},
+        {16, N, TN_HOST_ALIAS_MUTABLE, false},
+        {0, N, TN_HOST_ALIAS_MUTABLE, true},
+        {16, N, TN_HOST_READ_UNTIL_DONE, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tn_type type = TYPE(F32, cases[i].n);
+        tn_host_array array = {.data = block + cases[i].offset, .type = &type};
+        tn_event *done;
+        tn_buffer *b;
+        void *pointer;
+        assert_ok(
+            tn_buffer_from_host(device_memory(c), &array, cases[i].semantics, NULL, &done, &b));
+        assert_ok(tn_buffer_pointer(b, &pointer));
+        bool takes = tn_buffer_is_on_host(b) && (!cases[i].offset || !is_sim(state));
+        assert_int_equal(pointer == array.data, cases[i].aliased && takes);
+        tn_buffer_release(b);
+        assert_event_ok(done);
+    }
+    tn_client_close(c);
+    free(block);
+}
+
 static void host_layouts_permute(void **state)
 {
     tn_client *c = open_client(state);
@@ -719,6 +757,7 @@ int main(void)
         ON_EACH(the_done_event_waits_for_the_last_read),
         ON_EACH(large_arrays_are_copied_behind_the_caller),
         ON_EACH(aligned_arrays_are_aliased_where_the_host_sees_the_memory),
+        ON_EACH(large_arrays_are_aliased_where_malloc_puts_them),
         ON_EACH(host_layouts_permute),
         ON_EACH(raw_copies_take_any_part),
         ON_EACH(a_deleted_buffer_knows_its_shape_but_not_its_content),

@@ -121,6 +121,7 @@ tn_status *tn_client_create(const char *driver, const tn_named_value *options, s
     c->driver = found;
     c->asynchronous = o.asynchronous;
     c->collective_timeout_ns = (uint64_t)o.collective_timeout_s * 1000000000u;
+    c->alias_bytes = (size_t)o.alias_bytes;
     c->profiler_api_size = (size_t)o.profiler_api_size;
     if (o.stablehlo_version)
         snprintf(c->stablehlo_version, sizeof c->stablehlo_version, "%s", o.stablehlo_version);

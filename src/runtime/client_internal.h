@@ -70,6 +70,7 @@ struct tn_client {
     char stablehlo_version[32];
     bool asynchronous;
     uint64_t collective_timeout_ns; /* 0: none */
+    size_t alias_bytes;             /* see options.def */
     atomic_bool closed;
     tn_driver driver;
     tn_kit *kit;

@@ -262,12 +262,25 @@ static tn_status *copy_after(const incoming *in, tn_storage *storage, tn_event *
 /* Copies of fewer bytes take less time than handing them over would. */
 enum { COPIED_AFTER = 2 << 20 };
 
+/* Malloc aligns to 16 bytes; a copy of a small array costs less than loads across cache lines may
+ * later. */
+enum { LEAST_ALIGNMENT = 16 };
+
+static bool is_aligned(const incoming *in)
+{
+    uintptr_t at = (uintptr_t)in->array->data;
+    const tn_device *d = in->memory->device;
+    return at % TN_ALIGNMENT == 0 ||
+           (at % LEAST_ALIGNMENT == 0 && in->semantics == TN_HOST_ALIAS &&
+            in->bytes >= d->client->alias_bytes && d->info.flags & TN_DEVICE_UNALIGNED);
+}
+
 static tn_status *receive(const incoming *in, tn_storage **storage, tn_event **done,
                           tn_event **ready)
 {
     tn_memory *m = in->memory;
-    bool aligned = (uintptr_t)in->array->data % TN_ALIGNMENT == 0;
-    if (m->addressable && in->semantics >= TN_HOST_ALIAS && in->dense && aligned && in->bytes > 0)
+    if (m->addressable && in->semantics >= TN_HOST_ALIAS && in->dense && in->bytes > 0 &&
+        is_aligned(in))
         TN_TRY(alias(in, storage, done));
     if (!*storage) {
         TN_TRY(tn_storage_create(m, in->bytes, storage));

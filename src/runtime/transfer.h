@@ -26,7 +26,8 @@ typedef struct {
 
 /* A new buffer with the content of a host array.
  * Aliased if the semantics allow it and the memory is host addressable, the array dense row-major,
- * aligned to 64 bytes and of a whole-byte type; otherwise copied, during the call or, where the
+ * aligned to 64 bytes (large ones that are never written: to 16, see option alias_bytes) and of a
+ * whole-byte type; otherwise copied, during the call or, where the
  * semantics allow it and the array is large, after it.
  * *done: ready when `array->data` may be changed or freed; for an aliased one that is when the last
  * user of the content is gone. */

@@ -38,6 +38,14 @@ static ffi::Error Axpy(float a, int32_t shift, bool negate, ffi::Buffer<ffi::F32
 XLA_FFI_DEFINE_HANDLER_SYMBOL(axpy, Axpy, ffi::Ffi::Bind().Attr<float>("a").Attr<int32_t>("shift")
     .Attr<bool>("negate").Arg<ffi::Buffer<ffi::F32>>().Arg<ffi::Buffer<ffi::F32>>().Ret<ffi::Buffer<ffi::F32>>());
 
+// Where a buffer is.
+static ffi::Error Place(ffi::Buffer<ffi::F32> x, ffi::ResultBuffer<ffi::F32> out) {
+  out->typed_data()[0] = (float)((uintptr_t)x.typed_data() % 64);
+  out->typed_data()[1] = x.typed_data()[x.element_count() - 1];
+  return ffi::Error::Success();
+}
+XLA_FFI_DEFINE_HANDLER_SYMBOL(place, Place, ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::F32>>().Ret<ffi::Buffer<ffi::F32>>());
+
 // Strings, arrays, dictionaries and enumerations.
 enum class Mode : int32_t { kSum = 1, kProduct = 2 };
 XLA_FFI_REGISTER_ENUM_ATTR_DECODING(Mode);
@@ -142,7 +150,7 @@ def library(tmp_path_factory):
     subprocess.run([CXX, "-std=c++17", "-O0", "-shared", "-fPIC", "-I", jax.ffi.include_dir(), "-o", folder / "h.so",
                     folder / "handlers.cc"], check=True, timeout=300)
     lib = ctypes.CDLL(str(folder / "h.so"))
-    for name in ("axpy", "config", "later", "fail_later", "first_words", "in_place"):
+    for name in ("axpy", "place", "config", "later", "fail_later", "first_words", "in_place"):
         jax.ffi.register_ffi_target(f"tn_{name}", jax.ffi.pycapsule(getattr(lib, name)), platform="cpu")
     for name in ("untyped_add", "untyped_opaque"):
         jax.ffi.register_ffi_target(f"tn_{name}", jax.ffi.pycapsule(getattr(lib, name)), platform="cpu", api_version=0)
@@ -223,6 +231,16 @@ def test_state_is_made_once(library):
     import gc
     gc.collect()
     assert library.state_count(1) >= 1
+
+
+def test_buffers_are_aligned_where_arrays_are_not(library):
+    n = 1 << 20
+    block = np.ones(n + 32, np.float32)
+    at = (-block.ctypes.data // 4) % 16 + 4
+    x = jax.device_put(block[at:at + n], DEV)
+    assert x.unsafe_buffer_pointer() == block[at:].ctypes.data
+    f = jax.jit(lambda a: jax.ffi.ffi_call("tn_place", f32(2))(a))
+    np.testing.assert_array_equal(np.asarray(f(x)), [0, 1])
 
 
 def test_untyped_functions(library):
