@@ -5,6 +5,7 @@
 
 #include "kernels/gemm_amx.h"
 #include "kernels/gemm_plan.h"
+#include "kernels/gemm_tiny.h"
 #include "kernels/work_parts.h"
 
 /* A product of fewer multiply-adds than this is left to one thread when the batch has several. */
@@ -151,6 +152,26 @@ static void some_columns(void *ctx, int64_t begin, int64_t end)
     tn_work_parts_free(j->parts, part);
 }
 
+static void by_columns(const job *j, tn_thread_pool *pool)
+{
+    const tn_gemm_plan *p = j->p;
+    int64_t unit = p->loops->nv * p->loops->vl, items = (p->n + unit - 1) / unit;
+    double tiles = tn_gemm_cost_ns(p->kind, p->loops, products(j->g));
+    double reading = (double)p->n * (double)p->k * (double)p->b_size * 0.05;
+    tn_parallel_for(pool, items, (tiles > reading ? tiles : reading) / (double)items, some_columns,
+                    (void *)j);
+}
+
+static void tiny_by_columns(const job *j, tn_thread_pool *pool)
+{
+    tn_gemm_tiny t;
+    job scaled = *j;
+    tn_gemm_tiny_begin(&t, j->p, j->a, j->b);
+    scaled.p = &t.plan, scaled.a = t.a, scaled.b = t.b;
+    by_columns(&scaled, pool);
+    tn_gemm_tiny_end(&t, j->c);
+}
+
 static void one_product(const job *j, tn_thread_pool *pool)
 {
     const tn_gemm_plan *p = j->p;
@@ -169,12 +190,10 @@ static void one_product(const job *j, tn_thread_pool *pool)
         tn_gemm_blocks_run(&blocks, pool, j->parts->memory);
     } else if (p->path == TN_GEMM_DOTS && tn_gemm_dots_are_long(p)) {
         tn_gemm_dots_long(p, j->a, j->b, j->c, pool, j->parts);
+    } else if (p->path == TN_GEMM_DIRECT && tn_gemm_may_be_tiny(p, j->a, j->b)) {
+        tiny_by_columns(j, pool);
     } else {
-        int64_t unit = p->loops->nv * p->loops->vl, items = (p->n + unit - 1) / unit;
-        double tiles = tn_gemm_cost_ns(p->kind, p->loops, products(j->g));
-        double reading = (double)p->n * (double)p->k * (double)p->b_size * 0.05;
-        tn_parallel_for(pool, items, (tiles > reading ? tiles : reading) / (double)items,
-                        some_columns, (void *)j);
+        by_columns(j, pool);
     }
 }
 

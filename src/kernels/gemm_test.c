@@ -568,6 +568,38 @@ static void half_floats_round_trip(void **state)
     assert_int_equal(tn_bf16_of_f32(3.4e38f), 0x7f80);
 }
 
+/* Sums near the subnormal numbers are rounded to them once, also if B is the tiny one. */
+static void tiny_products_are_rounded_once(void **state)
+{
+    enum { M = 19, K = 30, N = 48 };
+    static float a[M * K], b[K * N], c[M * N];
+    for (int round = 0; round < 60; round++) {
+        bool a_tiny = round % 2;
+        int exponent = -101 - round % 50;
+        for (int i = 0; i < M * K; i++) put_random(TN_F32, &a[i]);
+        for (int i = 0; i < K * N; i++) put_random(TN_F32, &b[i]);
+        a[3] = -0.75f, b[3] = 0.75f;
+        for (int i = 0; i < (a_tiny ? M * K : K * N); i++) {
+            float *x = a_tiny ? &a[i] : &b[i];
+            *x = ldexpf(*x, exponent);
+        }
+        tn_gemm g = {.a_type = TN_F32, .b_type = TN_F32, .c_type = TN_F32, .m = M, .n = N, .k = K};
+        g.a_row = K, g.a_col = 1, g.b_row = N, g.b_col = 1, g.c_row = N, g.c_col = 1;
+        void *workspace = aligned_alloc(64, tn_gemm_workspace(&g, pool) / 64 * 64 + 64);
+        tn_gemm_run(&g, a, b, c, pool, workspace);
+        free(workspace);
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++) {
+                double sum = 0, size = 0;
+                for (int q = 0; q < K; q++) {
+                    sum += (double)a[i * K + q] * b[q * N + j];
+                    size += fabs((double)a[i * K + q] * b[q * N + j]);
+                }
+                assert_true(fabs(c[i * N + j] - sum) <= size * K * 0x1p-24 + 0x1p-150);
+            }
+    }
+}
+
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
@@ -580,6 +612,7 @@ static int run(void)
         cmocka_unit_test(sums_are_made_in_the_documented_order),
         cmocka_unit_test(infinities_stay_in_their_element),
         cmocka_unit_test(bf16_products_keep_what_is_subnormal),
+        cmocka_unit_test(tiny_products_are_rounded_once),
     };
     tn_status *s = tn_thread_pool_create(3, &pool);
     if (s) return 1;
