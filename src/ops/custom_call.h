@@ -35,6 +35,10 @@ tn_status *tn_infer_lapack(const tn_op *op, tn_arena *a, const tn_type **out);
 tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                           tn_tensor *results);
 
+/* Says to a call of LAPACK which of its results nobody reads, a bit for each: it need not compute
+ * vectors then. True: the call has changed, in attributes from `a`. */
+bool tn_lapack_set_unwanted(tn_arena *a, tn_op *op, uint32_t unwanted);
+
 /* Handlers from outside. An executable has a tn_custom_call for each of its ops that has one, which
  * the provider makes when the program is compiled; the provider's own data is behind it. */
 typedef struct tn_custom_call {

@@ -13,6 +13,9 @@
 #include "ops/piece_memory.h"
 #include "ops/strided.h"
 
+#define CONFIG   "mhlo.backend_config"
+#define UNWANTED "tenon.unwanted" /* of the configuration: job.unwanted */
+
 /* --- names and signatures --- */
 
 /* "lapack_spotrf_ffi": its family, element type and routine ("spotrf"). */
@@ -189,6 +192,7 @@ typedef struct {
     tn_lapack_item item;  /* all but its pointers */
     uint32_t batch;       /* leading dimensions */
     tn_thread_pool *pool; /* for one matrix alone */
+    uint32_t unwanted;    /* results whose content nobody reads, a bit for each */
     tn_piece_memory memory;
     atomic_bool out_of_memory;
 } job;
@@ -198,6 +202,11 @@ static size_t item_bytes(const tn_type *t, uint32_t batch)
     size_t n = tn_element_type_bytes(t->element);
     for (uint32_t i = batch; i < t->rank; i++) n *= (size_t)t->dims[i];
     return n;
+}
+
+static bool is_wanted(const job *j, uint32_t result)
+{
+    return !(j->unwanted >> result & 1);
 }
 
 /* to[c][r] = from[r][c] */
@@ -220,6 +229,7 @@ static bool is_matrix(const job *j, const tn_type *t)
 /* Memory for every matrix of one item, in columns: operands, then results. */
 typedef struct {
     void *in[4], *out[6];
+    tn_lapack_work work;
 } columns;
 
 static size_t columns_bytes(const job *j)
@@ -244,10 +254,21 @@ static void *cut(char **memory, const job *j, const tn_type *t)
 
 static void place_columns(const job *j, char *memory, columns *w)
 {
-    *w = (columns){0};
-    for (uint32_t i = 0; i < j->op->n_operands; i++)
-        w->in[i] = cut(&memory, j, j->operands[i].type);
     for (uint32_t i = 0; i < j->op->n_results; i++) w->out[i] = cut(&memory, j, j->results[i].type);
+    for (uint32_t i = 0; i < j->op->n_operands; i++)
+        w->in[i] = i + 1 == j->family->from ? w->out[j->family->to - 1]
+                                            : cut(&memory, j, j->operands[i].type);
+}
+
+/* Info of an empty matrix, vectors that no mode fills: what is not written is zero. */
+static void clear_results(const job *j, const tn_lapack_item *item)
+{
+    for (uint32_t i = 0; i < j->op->n_results; i++) {
+        bool matrix = j->results[i].type->rank == j->batch + 2;
+        size_t bytes = item_bytes(j->results[i].type, j->batch);
+        bool whole = matrix && (j->family->by_rows || i + 1 == j->family->to);
+        if (bytes && !whole && is_wanted(j, i)) memset(item->out[i], 0, bytes);
+    }
 }
 
 static bool run_item(const job *j, columns *w, int64_t index)
@@ -267,13 +288,13 @@ static bool run_item(const job *j, columns *w, int64_t index)
         const tn_type *t = j->results[i].type;
         size_t bytes = item_bytes(t, j->batch);
         item.out[i] = w->out[i] ? w->out[i] : (char *)j->results[i].data + (size_t)index * bytes;
-        if (bytes && !(j->family->by_rows && t->rank == j->batch + 2))
-            memset(item.out[i], 0, bytes); /* info of an empty matrix, vectors that no mode fills */
     }
+    item.work = &w->work;
+    clear_results(j, &item);
     if (!j->family->run(&item)) return false;
     for (uint32_t i = 0; i < j->op->n_results; i++) {
         const tn_type *t = j->results[i].type;
-        if (w->out[i])
+        if (w->out[i] && is_wanted(j, i))
             transpose(j, w->out[i],
                       (char *)j->results[i].data + (size_t)index * item_bytes(t, j->batch),
                       t->dims[j->batch + 1], t->dims[j->batch], tn_element_type_bytes(t->element));
@@ -284,11 +305,12 @@ static bool run_item(const job *j, columns *w, int64_t index)
 static void run_items(void *ctx, int64_t begin, int64_t end)
 {
     job *j = ctx;
-    columns w;
+    columns w = {0};
     void *memory = tn_piece_memory_take(&j->memory);
     bool ok = memory != NULL;
     if (ok) place_columns(j, memory, &w);
     for (int64_t i = begin; i < end && ok; i++) ok = run_item(j, &w, i);
+    tn_lapack_work_end(&w.work);
     tn_piece_memory_give(&j->memory, memory);
     if (!ok) atomic_store(&j->out_of_memory, true);
 }
@@ -306,7 +328,7 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
     const tn_type *t = operands[0].type;
     j.batch = t->rank - core_rank(tn_is_complex(e) ? j.family->complex : j.family->real);
     j.item = (tn_lapack_item){.op = op,
-                              .config = tn_op_extra(op, "mhlo.backend_config"),
+                              .config = tn_op_extra(op, CONFIG),
                               .element = e,
                               .routine = tn_lapack_find(routine),
                               .m = (int)d.of['m'],
@@ -315,6 +337,8 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
                               .q = (int)d.of['q'],
                               .r = (int)d.of['r'],
                               .a = (int)d.of['a']};
+    const tn_attr *unwanted = tn_attr_get(j.item.config, UNWANTED);
+    j.unwanted = unwanted ? (uint32_t)unwanted->integer : 0;
     int64_t items = 1;
     for (uint32_t i = 0; i < j.batch; i++) items *= t->dims[i];
     if (items == 1) j.pool = ctx->pool;
@@ -323,4 +347,52 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
     tn_parallel_for(ctx->pool, items, 500 + n * n * n * 0.2, run_items, &j);
     return j.out_of_memory ? TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "no memory for %s", routine)
                            : NULL;
+}
+
+/* --- what nobody wants --- */
+
+/* `dict`, or NULL, with another value. */
+static const tn_attr *with(tn_arena *a, const tn_attr *dict, const char *key, int64_t value)
+{
+    uint32_t n = dict ? dict->dict.n : 0, at = 0;
+    tn_named_attr *pairs = TN_NEW_ARRAY(a, tn_named_attr, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(dict->dict.pairs[i].key, key)) pairs[at++] = dict->dict.pairs[i];
+    pairs[at++] = (tn_named_attr){key, tn_attr_int(a, value)};
+    tn_attr *by = TN_NEW(a, tn_attr);
+    *by = (tn_attr){.kind = TN_ATTR_KIND_DICT, .dict = {pairs, at}};
+    return by;
+}
+
+static void set_config(tn_arena *a, tn_op *op, const tn_attr *config)
+{
+    tn_named_attr *extra = TN_NEW_ARRAY(a, tn_named_attr, op->n_extra + 1);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < op->n_extra; i++)
+        if (strcmp(op->extra[i].key, CONFIG)) extra[at++] = op->extra[i];
+    extra[at++] = (tn_named_attr){CONFIG, config};
+    op->extra = extra;
+    op->n_extra = at;
+}
+
+bool tn_lapack_set_unwanted(tn_arena *a, tn_op *op, uint32_t unwanted)
+{
+    tn_element_type e;
+    char routine[16];
+    const tn_lapack_family *f = find_family(op, &e, routine);
+    const tn_attr *config = tn_op_extra(op, CONFIG);
+    if (!f || (config && config->kind != TN_ATTR_KIND_DICT)) return false;
+    const tn_attr *before = tn_attr_get(config, UNWANTED);
+    if (!unwanted || (before && before->integer == unwanted)) return false;
+    for (int i = 0; i < 2 && f->vectors[i].key; i++) {
+        const char *key = f->vectors[i].key;
+        bool go = true;
+        for (int k = 0; k < 2 && f->vectors[k].key; k++) {
+            int result = tn_is_complex(e) ? f->vectors[k].complex : f->vectors[k].real;
+            go = go && (strcmp(f->vectors[k].key, key) || unwanted >> (result - 1) & 1);
+        }
+        if (go) config = with(a, config, key, 'N');
+    }
+    set_config(a, op, with(a, config, UNWANTED, unwanted));
+    return true;
 }

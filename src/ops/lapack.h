@@ -10,6 +10,13 @@
 #include "kernels/lapack.h"
 #include "ops/ops.h"
 
+/* Working memory that the items of a piece have one after the other; zeroed at first, and freed
+ * with tn_lapack_work_end. */
+typedef struct {
+    void *memory;
+    int size; /* what the routine asked for, in elements */
+} tn_lapack_work;
+
 /* One item of a batch, and what its routine needs to know. */
 typedef struct {
     const tn_op *op;
@@ -19,6 +26,7 @@ typedef struct {
     int m, n, p, q, r, a; /* the dims of the signature, see lapack.c */
     const void *in[4];
     void *out[6];
+    tn_lapack_work *work;
 } tn_lapack_item;
 
 /* False: out of memory. Failures of the routine itself go into its info result. */
@@ -33,7 +41,18 @@ typedef struct {
     const char *real, *complex; /* signatures; NULL: the routine is not for these types */
     tn_lapack_run *run;
     bool by_rows;
+    /* Counted from 1: the operand that the routine changes in place, and the result that it is
+     * then; in[] and out[] may be the same for these. 0: none. */
+    unsigned char from, to;
+    /* Vectors that it need not compute: result, counted from 1, and the key of the configuration
+     * that is then 'N'. Those of one key go together. */
+    struct {
+        unsigned char real, complex;
+        const char *key;
+    } vectors[2];
 } tn_lapack_family;
+
+void tn_lapack_work_end(tn_lapack_work *w);
 
 extern const tn_lapack_family tn_lapack_families[]; /* ends with a NULL name */
 

@@ -46,7 +46,8 @@ static char config_char(const tn_lapack_item *i, const char *key, char otherwise
 /* The matrix that a routine works on in place. */
 static void copy(const tn_lapack_item *i, int from, int to, int rows, int columns)
 {
-    if (rows && columns) memcpy(i->out[to], i->in[from], (size_t)rows * (size_t)columns * width(i));
+    if (rows && columns && i->out[to] != i->in[from])
+        memcpy(i->out[to], i->in[from], (size_t)rows * (size_t)columns * width(i));
 }
 
 /* What a query left in work[0]. */
@@ -59,22 +60,31 @@ static int queried(const tn_lapack_item *i, const void *work)
 
 static void *get(size_t count, size_t size)
 {
-    return malloc(count * size + 64);
+    return aligned_alloc(64, (count * size + 127) & ~(size_t)63);
 }
 
-/* Runs QUERY with lwork = -1 and then CALL again with work of the size that it asks for. */
+/* Calls the routine with work of the size that it asks for. The first item asks, with lwork = -1.
+ */
 #define WITH_WORK(i, ...)                                                                          \
     do {                                                                                           \
         double answer[2] = {0};                                                                    \
         void *work = answer;                                                                       \
         int lwork = -1;                                                                            \
-        CALL(i, __VA_ARGS__);                                                                      \
-        lwork = queried(i, answer);                                                                \
-        work = get((size_t)lwork, width(i));                                                       \
+        if (!(i)->work->memory) {                                                                  \
+            CALL(i, __VA_ARGS__);                                                                  \
+            (i)->work->size = queried(i, answer);                                                  \
+            (i)->work->memory = get((size_t)(i)->work->size, width(i));                            \
+        }                                                                                          \
+        lwork = (i)->work->size;                                                                   \
+        work = (i)->work->memory;                                                                  \
         if (!work) return false;                                                                   \
         CALL(i, __VA_ARGS__);                                                                      \
-        free(work);                                                                                \
     } while (0)
+
+void tn_lapack_work_end(tn_lapack_work *w)
+{
+    free(w->memory);
+}
 
 /* By rows: the columns hold the conjugate of the matrix, and its factors lie in the other triangle.
  */
@@ -359,24 +369,25 @@ static bool gtsv(const tn_lapack_item *i)
 
 // clang-format off
 const tn_lapack_family tn_lapack_families[] = {
-    {"potrf", "Tnn>Tnn,I", "Tnn>Tnn,I", potrf, true},
-    {"getrf", "Tmn>Tmn,Ik,I", "Tmn>Tmn,Ik,I", getrf, false},
-    {"geqrf", "Tmn>Tmn,Tk", "Tmn>Tmn,Tk", geqrf, false},
-    {"geqp3", "Tmn,In>Tmn,In,Tk", "Tmn,In>Tmn,In,Tk", geqp3, false},
-    {"orgqr", "Tmn,Tr>Tmn", NULL, orgqr, false},
-    {"ungqr", NULL, "Tmn,Tr>Tmn", orgqr, false},
-    {"ormqr", "Tar,Tr,Tmn>Tmn", NULL, ormqr, false},
-    {"unmqr", NULL, "Tar,Tr,Tmn>Tmn", ormqr, false},
-    {"trsm", "Taa,Tmn>Tmn", "Taa,Tmn>Tmn", trsm, true},
-    {"gesdd", "Tmn>Tmn,Rk,Tmp,Tqn,I", "Tmn>Tmn,Rk,Tmp,Tqn,I", gesdd, false},
-    {"gesvd", "Tmn>Tmn,Rk,Tmp,Tqn,I", "Tmn>Tmn,Rk,Tmp,Tqn,I", gesvd, false},
-    {"syevd", "Tnn>Tnn,Rn,I", NULL, syevd, false},
-    {"heevd", NULL, "Tnn>Tnn,Rn,I", syevd, false},
-    {"geev", "Tnn>Tn,Tn,Cnn,Cnn,I", "Tnn>Tn,Tnn,Tnn,I", geev, false},
-    {"sytrd", "Tnn>Tnn,Rn,Re,Te,I", NULL, sytrd, false},
-    {"hetrd", NULL, "Tnn>Tnn,Rn,Re,Te,I", sytrd, false},
-    {"gees", "Tnn>Tnn,Tnn,Tn,Tn,I,I", "Tnn>Tnn,Tnn,Tn,I,I", gees, false},
-    {"gehrd", "Tnn>Tnn,Te,I", "Tnn>Tnn,Te,I", gehrd, false},
-    {"gtsv", "Tn,Tn,Tn,Tnr>Tn,Tn,Tn,Tnr,I", "Tn,Tn,Tn,Tnr>Tn,Tn,Tn,Tnr,I", gtsv, false},
-    {NULL, NULL, NULL, NULL, false}};
+    {"potrf", "Tnn>Tnn,I", "Tnn>Tnn,I", potrf, true, 0, 0, {{0}}},
+    {"getrf", "Tmn>Tmn,Ik,I", "Tmn>Tmn,Ik,I", getrf, false, 1, 1, {{0}}},
+    {"geqrf", "Tmn>Tmn,Tk", "Tmn>Tmn,Tk", geqrf, false, 1, 1, {{0}}},
+    {"geqp3", "Tmn,In>Tmn,In,Tk", "Tmn,In>Tmn,In,Tk", geqp3, false, 1, 1, {{0}}},
+    {"orgqr", "Tmn,Tr>Tmn", NULL, orgqr, false, 1, 1, {{0}}},
+    {"ungqr", NULL, "Tmn,Tr>Tmn", orgqr, false, 1, 1, {{0}}},
+    {"ormqr", "Tar,Tr,Tmn>Tmn", NULL, ormqr, false, 3, 1, {{0}}},
+    {"unmqr", NULL, "Tar,Tr,Tmn>Tmn", ormqr, false, 3, 1, {{0}}},
+    {"trsm", "Taa,Tmn>Tmn", "Taa,Tmn>Tmn", trsm, true, 0, 0, {{0}}},
+    {"gesdd", "Tmn>Tmn,Rk,Tmp,Tqn,I", "Tmn>Tmn,Rk,Tmp,Tqn,I", gesdd, false, 1, 1, {{3, 3, "mode"}, {4, 4, "mode"}}},
+    {"gesvd", "Tmn>Tmn,Rk,Tmp,Tqn,I", "Tmn>Tmn,Rk,Tmp,Tqn,I", gesvd, false, 1, 1, {{3, 3, "mode"}, {4, 4, "mode"}}},
+    {"syevd", "Tnn>Tnn,Rn,I", NULL, syevd, false, 1, 1, {{1, 1, "mode"}}},
+    {"heevd", NULL, "Tnn>Tnn,Rn,I", syevd, false, 1, 1, {{1, 1, "mode"}}},
+    {"geev", "Tnn>Tn,Tn,Cnn,Cnn,I", "Tnn>Tn,Tnn,Tnn,I", geev, false, 0, 0,
+     {{3, 2, "compute_left"}, {4, 3, "compute_right"}}},
+    {"sytrd", "Tnn>Tnn,Rn,Re,Te,I", NULL, sytrd, false, 1, 1, {{0}}},
+    {"hetrd", NULL, "Tnn>Tnn,Rn,Re,Te,I", sytrd, false, 1, 1, {{0}}},
+    {"gees", "Tnn>Tnn,Tnn,Tn,Tn,I,I", "Tnn>Tnn,Tnn,Tn,I,I", gees, false, 1, 1, {{2, 2, "mode"}}},
+    {"gehrd", "Tnn>Tnn,Te,I", "Tnn>Tnn,Te,I", gehrd, false, 1, 1, {{0}}},
+    {"gtsv", "Tn,Tn,Tn,Tnr>Tn,Tn,Tn,Tnr,I", "Tn,Tn,Tn,Tnr>Tn,Tn,Tn,Tnr,I", gtsv, false, 4, 4, {{0}}},
+    {NULL, NULL, NULL, NULL, false, 0, 0, {{0}}}};
 // clang-format on

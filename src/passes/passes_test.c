@@ -525,6 +525,60 @@ PASS_TEST(windows_that_do_not_fit_stay_scatters)
     assert_false(apply(b, tn_pass_one_window));
 }
 
+/* --- unwanted --- */
+
+static tn_op *singular_values(builder *b, bool with_vectors)
+{
+    begin_function(b, "main", PARAMS("4x4xf32"));
+    tn_value *x = &b->region->args[0];
+    tn_op *op = add_op(b, TN_OP_custom_call, 1, &x, 5, 0);
+    for (uint32_t i = 0; i < 4; i++) op->results[i].type = type_of(b, i == 1 ? "4xf32" : "4x4xf32");
+    op->results[4].type = type_of(b, "i32");
+    tn_op_set_attr(b->module, op, TN_ATTR_call_target_name,
+                   tn_attr_string(b->arena, "lapack_sgesdd_ffi", 17));
+    tn_named_attr *mode = TN_NEW(b->arena, tn_named_attr), *extra = TN_NEW(b->arena, tn_named_attr);
+    *mode = (tn_named_attr){"mode", tn_attr_int(b->arena, 'A')};
+    tn_attr *config = TN_NEW(b->arena, tn_attr);
+    *config = (tn_attr){.kind = TN_ATTR_KIND_DICT, .dict = {mode, 1}};
+    *extra = (tn_named_attr){"mhlo.backend_config", config};
+    op->extra = extra;
+    op->n_extra = 1;
+    if (with_vectors) RETURN(b, &op->results[1], &op->results[3]);
+    else RETURN(b, &op->results[1]);
+    return op;
+}
+
+static int64_t config_of(const tn_op *op, const char *key)
+{
+    const tn_attr *v = tn_attr_get(tn_op_extra(op, "mhlo.backend_config"), key);
+    return v ? v->integer : -1;
+}
+
+/* Not through apply, as the verifier looks for LAPACK. */
+static bool without_unwanted(builder *b)
+{
+    bool changed = false;
+    MUST(tn_pass_unwanted(b->module, &changed));
+    return changed;
+}
+
+PASS_TEST(vectors_that_nobody_reads_are_not_asked_for)
+{
+    tn_op *op = singular_values(b, false);
+    assert_true(without_unwanted(b));
+    assert_int_equal(config_of(op, "mode"), 'N');
+    assert_int_equal(config_of(op, "tenon.unwanted"), 1 << 0 | 1 << 2 | 1 << 3 | 1 << 4);
+    assert_false(without_unwanted(b));
+}
+
+PASS_TEST(vectors_of_one_side_are_asked_for_with_the_other)
+{
+    tn_op *op = singular_values(b, true);
+    assert_true(without_unwanted(b));
+    assert_int_equal(config_of(op, "mode"), 'A');
+    assert_int_equal(config_of(op, "tenon.unwanted"), 1 << 0 | 1 << 2 | 1 << 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +607,8 @@ int main(void)
         cmocka_unit_test(steps_for_several_ops_stay),
         cmocka_unit_test(scatters_of_one_window_become_updates),
         cmocka_unit_test(windows_that_do_not_fit_stay_scatters),
+        cmocka_unit_test(vectors_that_nobody_reads_are_not_asked_for),
+        cmocka_unit_test(vectors_of_one_side_are_asked_for_with_the_other),
         cmocka_unit_test(what_is_the_same_in_every_iteration_leaves_all_loops),
     };
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);

@@ -95,6 +95,22 @@ def test_eigenvalues(case):
     close(m["square"] @ v, v * w[..., None, :], name, 10)
 
 
+def test_values_without_vectors(case):
+    """Calls whose vectors nobody reads compute values alone, one side of the vectors brings the other."""
+    name, m = case
+    for shape in ("square", "tall", "wide"):
+        u, s, vt = jnp.linalg.svd(m[shape], full_matrices=False)
+        close(jax.jit(lambda a: jnp.linalg.svd(a)[1])(m[shape]), s, name)
+        close(jax.jit(lambda a: jnp.linalg.svd(a, full_matrices=False)[2])(m[shape]), vt, name)
+        close(jax.jit(lambda a: jnp.linalg.svd(a, full_matrices=False)[0])(m[shape]), u, name)
+    w, v = jnp.linalg.eigh(m["positive"])
+    close(jax.jit(lambda a: jnp.linalg.eigh(a)[0])(m["positive"]), w, name, 20)
+    close(jax.jit(lambda a: jnp.linalg.eigh(a)[1])(m["positive"]), v, name)
+    w = jnp.linalg.eig(m["square"])[0]
+    got = jax.jit(lambda a: jnp.linalg.eig(a)[0])(m["square"])
+    close(jnp.sort_complex(got), jnp.sort_complex(w), name, 10)
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_single_matrices(name):
     rng = np.random.default_rng(8)
