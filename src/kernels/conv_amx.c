@@ -207,7 +207,7 @@ static void pack_taps(void *ctx, int64_t begin, int64_t end)
                             c->in_features,
                             s->e,
                             true};
-        tn_amx_pack(&o, panel, j->packed + (panel * s->steps + tap * s->chunks) * TN_AMX_TILE,
+        tn_amx_pack(&o, panel, 1, j->packed + (panel * s->steps + tap * s->chunks) * TN_AMX_TILE,
                     &range);
     }
     merge(&j->kernel_range, range);

@@ -109,6 +109,7 @@ enum {
     MAX_SIDE = 256, /* rows and columns of C done in one go */
     MIN_SIDE = 64,  /* as low as that if there would be few of them */
     MIN_ITEMS = 8,  /* ... than these */
+    PACK_PANELS = 4,
     CHUNK_STEPS =
         16, /* tiles along k between visits to C: two panels of B stay in the first cache */
 };
@@ -179,9 +180,14 @@ static void pack_items(void *ctx, int64_t begin, int64_t end)
     job *j = ctx;
     tn_amx_range a = TN_AMX_NO_RANGE, b = a;
     int64_t bytes = j->steps * TN_AMX_TILE;
-    for (int64_t i = begin; i < end; i++) {
-        if (i < j->a_panels) tn_amx_pack(&j->a, i, j->packed_a + i * bytes, &a);
-        else tn_amx_pack(&j->b, i - j->a_panels, j->packed_b + (i - j->a_panels) * bytes, &b);
+    for (int64_t i = begin * PACK_PANELS; i < end * PACK_PANELS; i += PACK_PANELS) {
+        int64_t at = i - tn_round_up(j->a_panels, PACK_PANELS); /* in B */
+        if (at < 0)
+            tn_amx_pack(&j->a, i, tn_least(PACK_PANELS, j->a_panels - i), j->packed_a + i * bytes,
+                        &a);
+        else
+            tn_amx_pack(&j->b, at, tn_least(PACK_PANELS, j->b_panels - at),
+                        j->packed_b + at * bytes, &b);
     }
     lower(&j->low_a, a.low), raise_to(&j->high_a, a.high);
     lower(&j->low_b, b.low), raise_to(&j->high_b, b.high);
@@ -236,11 +242,12 @@ bool tn_gemm_amx_run(const tn_gemm_plan *p, const char *a, const char *b, char *
                      tn_thread_pool *pool, char *workspace)
 {
     job j = job_of(p, a, b, c);
-    int64_t panels = j.a_panels + j.b_panels, panel_bytes = j.steps * TN_AMX_TILE;
+    int64_t packs = tn_ceil_div(j.a_panels, PACK_PANELS) + tn_ceil_div(j.b_panels, PACK_PANELS);
+    int64_t panel_bytes = j.steps * TN_AMX_TILE;
     j.packed_a = workspace;
     j.packed_b = workspace + j.a_panels * panel_bytes;
     j.low_a = j.low_b = UINT16_MAX;
-    tn_parallel_for(pool, panels, 0.04 * (double)panel_bytes, pack_items, &j);
+    tn_parallel_for(pool, packs, 0.04 * PACK_PANELS * (double)panel_bytes, pack_items, &j);
     tn_amx_range range_a = {(uint16_t)j.low_a, (uint16_t)j.high_a},
                  range_b = {(uint16_t)j.low_b, (uint16_t)j.high_b};
     if (p->amx == TN_AMX_BF16 && !tn_amx_values_fit(range_a, range_b, p->k)) return false;

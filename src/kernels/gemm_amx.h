@@ -51,8 +51,10 @@ typedef struct {
     bool is_b;
 } tn_amx_operand;
 
-/* Writes the tiles of lanes [16 panel, 16 panel + 16), lanes and elements beyond the end as 0. */
-void tn_amx_pack(const tn_amx_operand *o, int64_t panel, char *dst, tn_amx_range *range);
+/* Writes the tiles of `panels` times 16 lanes from 16 panel on, lanes and elements beyond the end
+ * as 0. Best for some panels at once, such that lines are used whole. */
+void tn_amx_pack(const tn_amx_operand *o, int64_t panel, int64_t panels, char *dst,
+                 tn_amx_range *range);
 
 /* Copies rows, filled with 0 to whole 64 bytes. */
 void tn_amx_copy(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,

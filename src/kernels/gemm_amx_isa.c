@@ -123,6 +123,49 @@ static void pack_lines(const tn_amx_operand *o, const char *src, int64_t lanes, 
     for (int64_t q = rows; q < all; q++, dst += 64) _mm512_store_si512(dst, _mm512_setzero_si512());
 }
 
+/* The same for as many panels of whole lines as 64 bytes have: rows [q, q + 1) of tiles of each. */
+static inline void weave_bytes(const char *src, int64_t step, char *dst, int64_t panel_bytes)
+{
+    __m512i x[4], y[4], z[4];
+    for (int i = 0; i < 4; i++) x[i] = _mm512_loadu_si512(src + i * step);
+    __m512i a = _mm512_unpacklo_epi8(x[0], x[1]), b = _mm512_unpackhi_epi8(x[0], x[1]);
+    __m512i c = _mm512_unpacklo_epi8(x[2], x[3]), d = _mm512_unpackhi_epi8(x[2], x[3]);
+    y[0] = _mm512_unpacklo_epi16(a, c), y[1] = _mm512_unpackhi_epi16(a, c);
+    y[2] = _mm512_unpacklo_epi16(b, d), y[3] = _mm512_unpackhi_epi16(b, d);
+    /* Each quarter of a vector belongs to another panel. */
+    for (int i = 0; i < 4; i += 2) {
+        z[i] = _mm512_shuffle_i32x4(y[i], y[i + 1], 0x44);
+        z[i + 1] = _mm512_shuffle_i32x4(y[i], y[i + 1], 0xee);
+    }
+    for (int i = 0; i < 2; i++) {
+        char *to = dst + 2 * i * panel_bytes;
+        _mm512_store_si512(to, _mm512_shuffle_i32x4(z[i], z[i + 2], 0x88));
+        _mm512_store_si512(to + panel_bytes, _mm512_shuffle_i32x4(z[i], z[i + 2], 0xdd));
+    }
+}
+
+static inline void weave_pairs(const char *src, int64_t step, char *dst, int64_t panel_bytes,
+                               ranges *r)
+{
+    static const uint16_t orders[2][32] = {
+#define PAIRS(i) i, i + 32, i + 1, i + 33, i + 2, i + 34, i + 3, i + 35
+        {PAIRS(0), PAIRS(4), PAIRS(8), PAIRS(12)}, {PAIRS(16), PAIRS(20), PAIRS(24), PAIRS(28)}};
+    __m512i x = _mm512_loadu_si512(src), y = _mm512_loadu_si512(src + step);
+    see(r, x), see(r, y);
+    for (int i = 0; i < 2; i++)
+        _mm512_store_si512(dst + i * panel_bytes,
+                           _mm512_permutex2var_epi16(x, _mm512_loadu_si512(orders[i]), y));
+}
+
+static void pack_whole_lines(const tn_amx_operand *o, const char *src, char *dst,
+                             int64_t panel_bytes, ranges *r)
+{
+    int64_t per_row = 4 / o->e, rows = o->k / per_row;
+    for (int64_t q = 0; q < rows; q++, dst += 64, src += per_row * o->along_k)
+        if (o->e == 1) weave_bytes(src, o->along_k, dst, panel_bytes);
+        else weave_pairs(src, o->along_k, dst, panel_bytes, r);
+}
+
 static void widen_range(tn_amx_range *range, const ranges *r)
 {
     uint16_t low[32], high[32];
@@ -155,28 +198,38 @@ void tn_amx_copy(char *dst, int64_t dst_row, const char *src, int64_t src_row, i
     widen_range(range, &r);
 }
 
-void tn_amx_pack(const tn_amx_operand *o, int64_t panel, char *dst, tn_amx_range *range)
+void tn_amx_pack(const tn_amx_operand *o, int64_t panel, int64_t panels, char *dst,
+                 tn_amx_range *range)
 {
     ranges r = {_mm512_set1_epi16(-1), _mm512_setzero_si512()};
-    int64_t first = panel * TN_AMX_LANES, lanes = o->lanes - first;
-    if (lanes > TN_AMX_LANES) lanes = TN_AMX_LANES;
-    const char *src = o->src + first * o->lane;
     bool rows = o->along_k == o->e;
-    if (rows) pack_rows(o, src, lanes, dst, &r);
-    else pack_lines(o, src, lanes, dst, &r);
-    if (rows == o->is_b)
-        for (int64_t s = 0; s < (o->k * o->e + 63) / 64; s++) transpose_tile(dst + s * TN_AMX_TILE);
+    int64_t together = 64 / (TN_AMX_LANES * o->e); /* panels whose lines are 64 bytes in all */
+    int64_t steps = (o->k * o->e + 63) / 64;
+    bool whole = !rows && o->k * o->e % TN_AMX_ROW == 0;
+    for (int64_t n; panels > 0; panel += n, panels -= n) {
+        int64_t first = panel * TN_AMX_LANES, lanes = o->lanes - first;
+        const char *src = o->src + first * o->lane;
+        n = 1;
+        if (rows) pack_rows(o, src, lanes < TN_AMX_LANES ? lanes : TN_AMX_LANES, dst, &r);
+        else if (whole && panels >= together && lanes >= together * TN_AMX_LANES)
+            n = together, pack_whole_lines(o, src, dst, steps * TN_AMX_TILE, &r);
+        else pack_lines(o, src, lanes < TN_AMX_LANES ? lanes : TN_AMX_LANES, dst, &r);
+        for (int64_t s = 0; s < n * steps; s++, dst += TN_AMX_TILE)
+            if (rows == o->is_b) transpose_tile(dst);
+    }
     if (o->e > 1) widen_range(range, &r);
 }
 
 /* --- sums: tiles 0 to 3 are C, 4 and 5 A, 6 and 7 B --- */
 
-/* Asks for the lines of C while sums are made. */
-static inline void fetch(char *c, int64_t c_row)
+/* Asks for some of the 32 rows of C in each step, since more than a few lines at once would hold up
+ * the loads of tiles. */
+static inline void fetch(char *c, int64_t c_row, int64_t step, int64_t steps)
 {
-    for (int i = 0; i < 32; i++, c += c_row) {
-        __builtin_prefetch(c, 1);
-        __builtin_prefetch(c + 64, 1);
+    int64_t each = steps < 32 ? (32 + steps - 1) / steps : 1;
+    for (int64_t i = step * each; i < (step + 1) * each && i < 32; i++) {
+        __builtin_prefetch(c + i * c_row, 1);
+        __builtin_prefetch(c + i * c_row + 64, 1);
     }
 }
 
@@ -189,13 +242,16 @@ static inline void fetch(char *c, int64_t c_row)
                      int64_t a_panel, const char *b, int64_t b_panel, char *c, int64_t c_row,      \
                      bool add)
 
+/* A passes through: what stays in the first cache is B. */
+#define LOAD_A(t, place, row) _tile_stream_loadd(t, place, row)
+
 #define BLOCKS(name, dp)                                                                           \
     BLOCK(name##_1_1)                                                                              \
     {                                                                                              \
         (void)a_panel, (void)b_panel;                                                              \
         START(0, c);                                                                               \
         for (int64_t s = 0; s < steps; s++, b += TN_AMX_TILE) {                                    \
-            _tile_loadd(4, a + at[s], a_row);                                                      \
+            LOAD_A(4, a + at[s], a_row);                                                           \
             _tile_loadd(6, b, 64);                                                                 \
             dp(0, 4, 6);                                                                           \
         }                                                                                          \
@@ -207,7 +263,7 @@ static inline void fetch(char *c, int64_t c_row)
         START(0, c);                                                                               \
         START(1, c + 64);                                                                          \
         for (int64_t s = 0; s < steps; s++, b += TN_AMX_TILE) {                                    \
-            _tile_loadd(4, a + at[s], a_row);                                                      \
+            LOAD_A(4, a + at[s], a_row);                                                           \
             _tile_loadd(6, b, 64);                                                                 \
             dp(0, 4, 6);                                                                           \
             _tile_loadd(7, b + b_panel, 64);                                                       \
@@ -225,9 +281,9 @@ static inline void fetch(char *c, int64_t c_row)
         for (int64_t s = 0; s < steps; s++, b += TN_AMX_TILE) {                                    \
             const char *x = a + at[s];                                                             \
             _tile_loadd(6, b, 64);                                                                 \
-            _tile_loadd(4, x, a_row);                                                              \
+            LOAD_A(4, x, a_row);                                                                   \
             dp(0, 4, 6);                                                                           \
-            _tile_loadd(5, x + a_panel, a_row);                                                    \
+            LOAD_A(5, x + a_panel, a_row);                                                         \
             dp(2, 5, 6);                                                                           \
         }                                                                                          \
         _tile_stored(0, c, c_row);                                                                 \
@@ -236,7 +292,6 @@ static inline void fetch(char *c, int64_t c_row)
     BLOCK(name##_2_2)                                                                              \
     {                                                                                              \
         char *below = c + 16 * c_row;                                                              \
-        if (!add) fetch(c, c_row);                                                                 \
         START(0, c);                                                                               \
         START(1, c + 64);                                                                          \
         START(2, below);                                                                           \
@@ -244,10 +299,11 @@ static inline void fetch(char *c, int64_t c_row)
         for (int64_t s = 0; s < steps; s++, b += TN_AMX_TILE) {                                    \
             const char *x = a + at[s];                                                             \
             _tile_loadd(6, b, 64);                                                                 \
-            _tile_loadd(4, x, a_row);                                                              \
+            LOAD_A(4, x, a_row);                                                                   \
             dp(0, 4, 6);                                                                           \
-            _tile_loadd(5, x + a_panel, a_row);                                                    \
+            LOAD_A(5, x + a_panel, a_row);                                                         \
             dp(2, 5, 6);                                                                           \
+            if (!add) fetch(c, c_row, s, steps);                                                   \
             _tile_loadd(7, b + b_panel, 64);                                                       \
             dp(1, 4, 7);                                                                           \
             dp(3, 5, 7);                                                                           \
