@@ -52,6 +52,7 @@ typedef struct {
         struct {
             tn_eval_fn eval;
             const tn_body *const *bodies;
+            const void *prepared;
             struct tn_custom_call *call; /* of a custom call whose handler is from outside */
         };
         struct {

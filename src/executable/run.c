@@ -49,6 +49,7 @@ static tn_status *evaluate(machine *m, const tn_step *s)
         m->tensors[i] = (tn_tensor){address(m, &s->refs[i]), s->refs[i].type};
     tn_scratch_reset(m->ctx.scratch);
     m->ctx.bodies = s->bodies;
+    m->ctx.prepared = s->prepared;
     m->ctx.call = s->call;
     if (m->call_runs && s->call) m->ctx.call_run = m->call_runs[s->call->index];
     return s->eval(s->op, &m->ctx, m->tensors, m->tensors + s->n_operands);

@@ -3,6 +3,7 @@
 
 #include "executable/constants.h"
 #include "executable/program.h"
+#include "ops/prepared.h"
 #include "passes/rewrite.h"
 
 typedef struct {
@@ -86,12 +87,15 @@ static void add_op(maker *m, const tn_item *item)
         if (n + 1 > m->e->refs_at_most) m->e->refs_at_most = n + 1;
         return;
     }
+    tn_prepared prepared = {tn_op_behaviours[op->kind].eval, NULL};
+    if (op->region->parent) tn_prepare_op(op, m->plan->arena, &prepared);
     add_step(m, (tn_step){.kind = TN_STEP_EVAL,
                           .op = op,
                           .n_operands = n,
                           .n_results = op->n_results,
                           .refs = refs,
-                          .eval = tn_op_behaviours[op->kind].eval,
+                          .eval = prepared.eval,
+                          .prepared = prepared.data,
                           .bodies = item->bodies});
     if (n + op->n_results > m->e->refs_at_most) m->e->refs_at_most = n + op->n_results;
 }

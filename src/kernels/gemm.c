@@ -247,3 +247,45 @@ void tn_gemm_run(const tn_gemm *g, const void *a, const void *b, void *c, tn_thr
         products_of_batch(&all, 0, count, pool);
     }
 }
+
+struct tn_gemm_small {
+    tn_gemm g;
+    tn_gemm_plan plan;
+    int64_t count;
+    size_t bytes;
+};
+
+/* More than a few times what it costs to plan. */
+static const double SMALL_NS = 8000;
+
+const tn_gemm_small *tn_gemm_small_make(const tn_gemm *g, tn_arena *a)
+{
+    if (is_empty(g) || tn_gemm_ns(g) > SMALL_NS) return NULL;
+    tn_gemm_plan p = tn_gemm_plan_make(g);
+    if (p.amx) return NULL;
+    tn_gemm_small *s = TN_NEW(a, tn_gemm_small);
+    *s = (tn_gemm_small){*g, p, tn_gemm_batch_count(g), part_bytes(&p, 1)};
+    return s;
+}
+
+size_t tn_gemm_small_workspace(const tn_gemm_small *s)
+{
+    return s->bytes;
+}
+
+void tn_gemm_small_run(const tn_gemm_small *s, const void *a, const void *b, void *c,
+                       void *workspace)
+{
+    const tn_gemm_plan *p = &s->plan;
+    if (s->count == 1 && p->path == TN_GEMM_DIRECT) {
+        const char *x = p->exchanged ? b : a, *y = p->exchanged ? a : b;
+        if (!tn_gemm_may_be_tiny(p, x, y)) {
+            tn_gemm_direct(p, x, y, c, 0, p->n, workspace);
+            return;
+        }
+    }
+    tn_work_parts parts;
+    tn_work_parts_init(&parts, workspace, s->bytes, 1);
+    job all = {.g = &s->g, .p = p, .a = a, .b = b, .c = c, .parts = &parts};
+    products_of_batch(&all, 0, s->count, NULL);
+}

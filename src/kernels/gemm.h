@@ -20,8 +20,8 @@
  * The exception are products of bf16 with bf16 on CPUs with matrix registers (AMX): of each 32
  * elements along k the even and the odd ones are summed apart, then added, then added to the sum so
  * far. That is done only where all values are such that nothing becomes subnormal, infinite or NaN
- * on the way. A small product of f32 with an operand below 2^-100 throughout is rounded to subnormal
- * numbers once, see gemm_tiny.h.
+ * on the way. A small product of f32 with an operand below 2^-100 throughout is rounded to
+ * subnormal numbers once, see gemm_tiny.h.
  *
  * Threads: any; a call uses the pool for itself. C must not overlap A or B. */
 #ifndef TN_KERNELS_GEMM_H
@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/thread_pool.h"
 #include "type/type.h"
 
@@ -66,6 +67,15 @@ size_t tn_gemm_workspace(const tn_gemm *g, const tn_thread_pool *pool);
  */
 void tn_gemm_run(const tn_gemm *g, const void *a, const void *b, void *c, tn_thread_pool *pool,
                  void *workspace);
+
+/* A problem of some microseconds, planned once for many runs on the caller's thread: what a loop
+ * does at each turn. Values are those of tn_gemm_run. NULL: `g` is empty, or large. */
+typedef struct tn_gemm_small tn_gemm_small;
+const tn_gemm_small *tn_gemm_small_make(const tn_gemm *g, tn_arena *a);
+/* Bytes of working memory, aligned to 64, which a run must be given. */
+size_t tn_gemm_small_workspace(const tn_gemm_small *s);
+void tn_gemm_small_run(const tn_gemm_small *s, const void *a, const void *b, void *c,
+                       void *workspace);
 
 /* About how long one thread takes to multiply, in ns; memory aside. The types must be supported. */
 double tn_gemm_ns(const tn_gemm *g);

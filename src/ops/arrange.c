@@ -138,7 +138,7 @@ tn_status *tn_eval_concatenate(const tn_op *op, const tn_eval_context *ctx,
             return TN_OP_ERROR(INVALID_ARGUMENT, op, "operand %u, %s, doesn't fit in %s", i,
                                TN_TYPE_IN_MESSAGE(from), TN_TYPE_IN_MESSAGE(to));
     }
-    if (rows > 1 && row * w >= 64 * (int64_t)op->n_operands) {
+    if (rows > 1 && row * w >= 64 * (int64_t)op->n_operands && !tn_strided_is_recording()) {
         rows_job j = {operands, op->n_operands, row * w, run * w, d, results[0].data};
         tn_parallel_for(ctx->pool, rows, (double)j.row * 0.1, join_rows, &j);
         return NULL;

@@ -31,6 +31,7 @@
 #include "ops/body.h"
 #include "ops/interpret.h"
 #include "ops/ops.h"
+#include "ops/prepared.h"
 
 #define UNUSED __attribute__((unused))
 
@@ -207,6 +208,25 @@ UNUSED static void make_binary_region(tn_op *op, uint32_t i, tn_op_kind kind, co
 #define OUT(...) ((void *[]){__VA_ARGS__, NULL})
 #define NO_IN    ((const void *[]){NULL})
 
+/* What loops run in place of the evaluator gives the same, see ops/prepared.h. */
+UNUSED static tn_status *check_prepared(const tn_op *op, const tn_tensor *operands,
+                                        const tn_tensor *results)
+{
+    tn_prepared p;
+    if (!tn_prepare_op(op, arena, &p)) return NULL;
+    size_t bytes = tn_type_bytes(results[0].type);
+    tn_tensor again = {aligned_alloc(64, (bytes + 64) & ~(size_t)63), results[0].type};
+    assert_non_null(again.data);
+    memset(again.data, 0xa5, bytes);
+    tn_scratch scratch = {NULL};
+    tn_eval_context ctx = {.pool = pool, .scratch = &scratch, .prepared = p.data};
+    tn_status *s = p.eval(op, &ctx, operands, &again);
+    if (!s) assert_memory_equal(again.data, results[0].data, bytes);
+    tn_scratch_release(&scratch);
+    free(again.data);
+    return s;
+}
+
 UNUSED static tn_status *run(tn_op *op, const void *const *in, void *const *out)
 {
     TN_TRY(tn_op_verify(op, arena));
@@ -216,7 +236,8 @@ UNUSED static tn_status *run(tn_op *op, const void *const *in, void *const *out)
     for (uint32_t i = 0; i < op->n_results; i++)
         results[i] = (tn_tensor){out[i], op->results[i].type};
     tn_eval_context ctx = {.pool = pool};
-    return tn_interpret_op(op, &ctx, NULL, operands, results);
+    TN_TRY(tn_interpret_op(op, &ctx, NULL, operands, results));
+    return check_prepared(op, operands, results);
 }
 
 #define RUN(op, in, out)                                                                           \

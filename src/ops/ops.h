@@ -39,6 +39,7 @@ typedef struct tn_eval_context {
     tn_scratch *scratch;         /* reset before each op by the caller of the evaluator */
     uint32_t replica_id, partition_id;
     const tn_body *const *bodies; /* one for each region of the op, compiled beforehand */
+    const void *prepared;         /* of an op that is prepared (ops/prepared.h) */
     /* What only custom calls use: data of the run's caller (or NULL), and of the op's handler. */
     const struct tn_custom_call_context *custom_calls;
     struct tn_custom_call *call;

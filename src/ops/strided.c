@@ -42,21 +42,18 @@ static void copy_loop(size_t width, const inner *l, char *dst, const char *src)
 }
 
 /* Source contiguous along i, destination along j. */
-static void transpose_loop(const tn_strided_plan *p, const inner *l, char *dst, const char *src)
+static void transpose_loop(size_t width, bool stream, const inner *l, char *dst, const char *src)
 {
-    tn_transpose_shape t = {.rows = l->d0,
-                            .columns = l->d1,
-                            .dst_row = l->dst1,
-                            .src_row = l->src0,
-                            .stream = p->stream};
+    tn_transpose_shape t = {
+        .rows = l->d0, .columns = l->d1, .dst_row = l->dst1, .src_row = l->src0, .stream = stream};
 #if defined(__x86_64__)
     switch (tn_cpu_isa()) {
-    case TN_ISA_AVX512: tn_transpose_avx512(p->width, &t, dst, src); return;
-    case TN_ISA_AVX2: tn_transpose_avx2(p->width, &t, dst, src); return;
+    case TN_ISA_AVX512: tn_transpose_avx512(width, &t, dst, src); return;
+    case TN_ISA_AVX2: tn_transpose_avx2(width, &t, dst, src); return;
     default: break;
     }
 #endif
-    tn_transpose_baseline(p->width, &t, dst, src);
+    tn_transpose_baseline(width, &t, dst, src);
 }
 
 /* --- plans --- */
@@ -117,13 +114,14 @@ void tn_strided_prepare(const tn_strided *nest, size_t width, tn_strided_plan *p
     }
 }
 
-static void run_inner(const tn_strided_plan *p, const inner *l, char *dst, const char *src)
+static void run_inner(int kind, size_t width, bool stream, const inner *l, char *dst,
+                      const char *src)
 {
-    switch (p->kind) {
-    case COPY: copy_loop(p->width, l, dst, src); return;
-    case FILL: tn_fill_loop(p->width, l, dst, src); return;
-    case TRANSPOSE: transpose_loop(p, l, dst, src); return;
-    default: tn_copy_loop(p->width, l, dst, src); return;
+    switch (kind) {
+    case COPY: copy_loop(width, l, dst, src); return;
+    case FILL: tn_fill_loop(width, l, dst, src); return;
+    case TRANSPOSE: transpose_loop(width, stream, l, dst, src); return;
+    default: tn_copy_loop(width, l, dst, src); return;
     }
 }
 
@@ -148,13 +146,13 @@ void tn_strided_execute(const tn_strided_plan *p, void *to, const void *from)
         l.src1 = s->src[outer];
     }
     if (!outer) {
-        run_inner(p, &l, dst, src);
+        run_inner(p->kind, p->width, p->stream, &l, dst, src);
         return;
     }
     int64_t at[TN_STRIDED_MAX];
     memset(at, 0, outer * sizeof *at);
     for (;;) {
-        run_inner(p, &l, dst, src);
+        run_inner(p->kind, p->width, p->stream, &l, dst, src);
         uint32_t k = outer;
         for (;;) {
             if (!k--) return;
@@ -190,10 +188,72 @@ static void run_piece(void *ctx, int64_t begin, int64_t end)
                        j->src + begin * piece.nest.src[j->split]);
 }
 
+static _Thread_local tn_strided_record *record;
+
+void tn_strided_begin_record(tn_strided_record *r)
+{
+    r->n = 0;
+    r->fits = true;
+    record = r;
+}
+
+void tn_strided_end_record(void)
+{
+    record = NULL;
+}
+
+bool tn_strided_is_recording(void)
+{
+    return record != NULL;
+}
+
+static void note(const tn_strided *s, size_t width, void *dst, const void *src)
+{
+    tn_strided_plan p;
+    tn_strided_prepare(s, width, &p);
+    record->fits = record->fits && record->n < TN_STRIDED_RECORDED && p.nest.rank <= TN_STRIDED_FEW;
+    if (!record->fits) return;
+    tn_strided_copy *c = &record->copies[record->n++];
+    *c = (tn_strided_copy){.dst = (uintptr_t)dst,
+                           .src = (uintptr_t)src,
+                           .width = p.width,
+                           .kind = p.kind,
+                           .rank = p.nest.rank};
+    for (uint32_t i = 0; i < c->rank; i++) {
+        c->dims[i] = p.nest.dims[i];
+        c->dst_steps[i] = p.nest.dst[i];
+        c->src_steps[i] = p.nest.src[i];
+    }
+}
+
+void tn_strided_copy_run(const tn_strided_copy *c, void *to, const void *from)
+{
+    char *dst = to;
+    const char *src = from;
+    inner l = {.d1 = 1, .d0 = 1};
+    uint32_t n = c->rank;
+    if (n) n--, l.d0 = c->dims[n], l.dst0 = c->dst_steps[n], l.src0 = c->src_steps[n];
+    if (n) n--, l.d1 = c->dims[n], l.dst1 = c->dst_steps[n], l.src1 = c->src_steps[n];
+    if (!n) {
+        run_inner(c->kind, c->width, false, &l, dst, src);
+        return;
+    }
+    int64_t outer = n > 1 ? c->dims[0] : 1, middle = c->dims[n - 1];
+    for (int64_t i = 0; i < outer; i++)
+        for (int64_t j = 0; j < middle; j++)
+            run_inner(c->kind, c->width, false, &l,
+                      dst + i * c->dst_steps[0] * (n > 1) + j * c->dst_steps[n - 1],
+                      src + i * c->src_steps[0] * (n > 1) + j * c->src_steps[n - 1]);
+}
+
 void tn_strided_run(const tn_strided *s, size_t width, void *dst, const void *src,
                     tn_thread_pool *pool)
 {
     if (s->empty) return;
+    if (record) {
+        note(s, width, dst, src);
+        return;
+    }
     tn_strided_plan p;
     tn_strided_prepare(s, width, &p);
     const tn_strided *n = &p.nest;

@@ -48,6 +48,26 @@ typedef struct {
 void tn_strided_prepare(const tn_strided *s, size_t width, tn_strided_plan *out);
 void tn_strided_execute(const tn_strided_plan *p, void *dst, const void *src);
 
+/* While a thread records, tn_strided_run adds to a list what it would copy, and copies nothing:
+ * addresses may then be any numbers. */
+enum { TN_STRIDED_RECORDED = 8, TN_STRIDED_FEW = 4 };
+typedef struct {
+    uintptr_t dst, src; /* as they were given; free to be changed to offsets */
+    size_t width;
+    int kind;
+    uint32_t rank; /* at most TN_STRIDED_FEW */
+    int64_t dims[TN_STRIDED_FEW], dst_steps[TN_STRIDED_FEW], src_steps[TN_STRIDED_FEW];
+} tn_strided_copy;
+typedef struct {
+    uint32_t n;
+    bool fits; /* there were no more copies, and of no more loops, than there is room for */
+    tn_strided_copy copies[TN_STRIDED_RECORDED];
+} tn_strided_record;
+void tn_strided_begin_record(tn_strided_record *r);
+void tn_strided_end_record(void);
+bool tn_strided_is_recording(void);
+void tn_strided_copy_run(const tn_strided_copy *c, void *dst, const void *src);
+
 /* Sets n elements of `width` bytes to *value. */
 void tn_fill(tn_thread_pool *pool, void *dst, const void *value, size_t width, int64_t n);
 /* memcpy on the pool; does nothing where dst is src. */

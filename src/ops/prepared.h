@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prepared.h - ops that loops run at every turn: what their evaluators find out each time, from
+ * types and attributes, is found once. Values are those of the evaluators. */
+#ifndef TN_OPS_PREPARED_H
+#define TN_OPS_PREPARED_H
+
+#include "ops/ops.h"
+
+typedef struct {
+    tn_eval_fn eval; /* to be called in place of the op's own, with ctx->prepared = data */
+    const void *data;
+} tn_prepared;
+
+/* Small products and small copies. False: there is nothing better than the op's evaluator. What is
+ * found is in the arena. */
+bool tn_prepare_op(const tn_op *op, tn_arena *a, tn_prepared *out);
+
+#endif
