@@ -297,24 +297,47 @@ static inline place place_of(const tn_access_map *m, int64_t element)
     return p;
 }
 
-/* On by `run` elements, to the end of the row at most. */
-static inline void advance(place *p, const tn_access_map *m, int64_t run)
+int64_t tn_map_at(const tn_access_map *m, int64_t element)
 {
-    uint32_t inner = m->n_dims - 1;
-    p->at += run * m->step[inner];
-    p->index[inner] += run;
-    for (uint32_t d = inner; d > 0 && p->index[d] == m->size[d]; d--) {
+    int64_t at = 0;
+    for (uint32_t d = m->n_dims; d-- > 1; element /= m->size[d])
+        at += element % m->size[d] * m->step[d];
+    return m->n_dims ? at + element * m->step[0] : 0;
+}
+
+int64_t tn_map_period(const tn_access_map *m)
+{
+    int64_t period = 1;
+    if (m->n_cuts || !m->n_dims || m->step[0] != 0) return 0;
+    for (uint32_t d = 1; d < m->n_dims; d++) period *= m->size[d];
+    return period;
+}
+
+/* What is at the end of dimension `d` goes to the beginning of it, and on in the one outside. */
+static inline void carry(place *p, const tn_access_map *m, uint32_t d)
+{
+    for (; d > 0 && p->index[d] == m->size[d]; d--) {
         p->at += m->step[d - 1] - m->size[d] * m->step[d];
         p->index[d] = 0;
         p->index[d - 1]++;
     }
 }
 
+/* On by `run` elements, to the end of the row at most. */
+static inline void advance(place *p, const tn_access_map *m, int64_t run)
+{
+    uint32_t inner = m->n_dims - 1;
+    p->at += run * m->step[inner];
+    p->index[inner] += run;
+    carry(p, m, inner);
+}
+
 enum {
     SHORT_ROW = 32,   /* elements: calls for each would take longer than the elements do */
     SHORT_FILL = 128, /* the same of copies of one element */
     AHEAD = 8,        /* are written at once, what comes behind them over the last ones */
-    REPEATED = 1024
+    REPEATED = 1024,
+    PATTERN = 256 /* elements that are put together for no more than a tile */
 };
 
 #define SHORT_ROWS(T)                                                                              \
@@ -325,14 +348,7 @@ enum {
         place p = place_of(m, begin);                                                              \
         while (n > 0) {                                                                            \
             int64_t left = m->size[inner] - p.index[inner], run = left < n ? left : n;             \
-            if (m->step[inner] == 0 && run + AHEAD <= n) {                                         \
-                T one = from[p.at];                                                                \
-                for (int64_t k = 0; k < run; k += AHEAD)                                           \
-                    for (int i = 0; i < AHEAD; i++) to[k + i] = one;                               \
-                to += run;                                                                         \
-            } else {                                                                               \
-                for (int64_t i = 0; i < run; i++) *to++ = from[p.at + i * m->step[inner]];         \
-            }                                                                                      \
+            for (int64_t i = 0; i < run; i++) *to++ = from[p.at + i * m->step[inner]];             \
             n -= run;                                                                              \
             advance(&p, m, run);                                                                   \
         }                                                                                          \
@@ -340,19 +356,104 @@ enum {
 SHORT_ROWS(uint32_t)
 SHORT_ROWS(uint64_t)
 
-/* Rows each of which stands several times in a row. */
-static void load_repeated(const tn_access_map *m, const source *s, int64_t begin, int64_t n,
-                          char *to)
+/* Rows of copies of one element each; VALUE is that of the row at `at`. */
+#define SPREAD(name, T, VALUE)                                                                     \
+    static void spread_##name(const tn_access_map *m, const void *memory, int64_t begin,           \
+                              int64_t n, void *result)                                             \
+    {                                                                                              \
+        typedef T several                                                                          \
+            __attribute__((vector_size(AHEAD * sizeof(T)), aligned(sizeof(T)), may_alias));        \
+        const T *from = memory;                                                                    \
+        T *to = result;                                                                            \
+        uint32_t inner = m->n_dims - 1, outer = inner - 1;                                         \
+        place p = place_of(m, begin);                                                              \
+        int64_t left = m->size[inner] - p.index[inner];                                            \
+        p.index[inner] = 0;                                                                        \
+        while (n > 0) {                                                                            \
+            for (; n > 0 && p.index[outer] < m->size[outer]; p.index[outer]++) {                   \
+                int64_t at = p.at, run = left < n ? left : n;                                      \
+                T one = VALUE;                                                                     \
+                if (run + AHEAD <= n)                                                              \
+                    for (int64_t k = 0; k < run; k += AHEAD)                                       \
+                        *(several *)(to + k) = one - (several){0};                                 \
+                else                                                                               \
+                    for (int64_t k = 0; k < run; k++) to[k] = one;                                 \
+                to += run;                                                                         \
+                n -= run;                                                                          \
+                left = m->size[inner];                                                             \
+                p.at += m->step[outer];                                                            \
+            }                                                                                      \
+            carry(&p, m, outer);                                                                   \
+        }                                                                                          \
+        (void)from;                                                                                \
+    }
+SPREAD(u8, uint8_t, from[at])
+SPREAD(u16, uint16_t, from[at])
+SPREAD(u32, uint32_t, from[at])
+SPREAD(u64, uint64_t, from[at])
+SPREAD(ramp_u32, uint32_t, (uint32_t)at)
+SPREAD(ramp_u64, uint64_t, (uint64_t)at)
+SPREAD(ramp_f32, float, (float)at)
+
+typedef void spread_fn(const tn_access_map *, const void *, int64_t, int64_t, void *);
+
+/* NULL: there is none for what is loaded. */
+static spread_fn *spread_of(const source *s)
 {
-    uint32_t repeats = m->n_dims - 2;
-    int64_t length = m->size[repeats + 1];
-    tn_access_map all = *m; /* the repeats of a row as one of step 0 */
-    all.n_dims--;
-    all.size[repeats] *= length;
+    switch ((int)s->ramp) {
+    case TN_INVALID: break;
+    case TN_I32:
+    case TN_U32: return spread_ramp_u32;
+    case TN_I64:
+    case TN_U64: return spread_ramp_u64;
+    case TN_F32: return spread_ramp_f32;
+    default: return NULL;
+    }
+    switch (s->bytes) {
+    case 1: return spread_u8;
+    case 2: return spread_u16;
+    case 4: return spread_u32;
+    case 8: return spread_u64;
+    default: return NULL;
+    }
+}
+
+static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t n, char *to);
+
+/* The innermost dimension along which what is behind it comes again and again; -1: none that is
+ * worth it. `length`: elements behind it. */
+static int32_t repeated_dim(const tn_access_map *m, int64_t *length)
+{
+    *length = 1;
+    for (uint32_t d = m->n_dims; d-- > 0 && *length <= REPEATED; *length *= m->size[d])
+        if (m->step[d] == 0 && *length > 1 && *length * m->size[d] > SHORT_ROW)
+            return *length <= PATTERN || m->n_dims - d == 2 ? (int32_t)d : -1;
+    return -1;
+}
+
+static void load_repeated(const tn_access_map *m, uint32_t dim, int64_t length, const source *s,
+                          int64_t begin, int64_t n, char *to)
+{
+    char pattern[PATTERN * 16];
+    tn_access_map one = {.n_dims = m->n_dims - dim - 1};
+    memcpy(one.size, m->size + dim + 1, one.n_dims * sizeof *one.size);
+    memcpy(one.step, m->step + dim + 1, one.n_dims * sizeof *one.step);
+    bool lies_there = one.n_dims == 1 && one.step[0] == 1;
+    tn_access_map all = *m; /* all that is repeated as one dimension of step 0 */
+    all.n_dims = dim + 1;
+    all.size[dim] *= length;
     place p = place_of(&all, begin);
     while (n > 0) {
-        int64_t left = all.size[repeats] - p.index[repeats], run = left < n ? left : n;
-        load_periodic(s, p.at, length, p.index[repeats] % length, run, to);
+        int64_t left = all.size[dim] - p.index[dim], run = left < n ? left : n;
+        int64_t at = p.index[dim] % length;
+        if (lies_there) {
+            load_periodic(s, p.at, length, at, run, to);
+        } else {
+            source from = *s, made = {.from = pattern, .bytes = s->bytes};
+            if (!s->ramp) from.from += p.at * (int64_t)s->bytes;
+            load(&one, &from, 0, length, pattern);
+            load_periodic(&made, 0, length, at, run, to);
+        }
         to += run * s->bytes;
         n -= run;
         advance(&p, &all, run);
@@ -366,19 +467,20 @@ static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t
         return;
     }
     uint32_t inner = m->n_dims - 1;
-    if (inner && !s->ramp && !m->n_cuts && m->step[inner] == 1 && m->step[inner - 1] == 0 &&
-        m->size[inner] <= REPEATED && m->size[inner] * m->size[inner - 1] > SHORT_ROW) {
-        load_repeated(m, s, begin, n, to);
+    int64_t length;
+    int32_t repeated = m->n_cuts ? -1 : repeated_dim(m, &length);
+    if (repeated >= 0) {
+        load_repeated(m, (uint32_t)repeated, length, s, begin, n, to);
         return;
     }
-    if (!s->ramp && !m->n_cuts && m->size[inner] <= (m->step[inner] ? SHORT_ROW : SHORT_FILL) &&
-        (s->bytes == 4 || s->bytes == 8)) {
+    if (inner && !m->n_cuts && m->step[inner] == 0 && m->size[inner] <= SHORT_FILL &&
+        spread_of(s)) {
+        spread_of(s)(m, s->from, begin, n, to);
+        return;
+    }
+    if (!s->ramp && !m->n_cuts && m->size[inner] <= SHORT_ROW && (s->bytes == 4 || s->bytes == 8)) {
         if (s->bytes == 4) load_short_rows_uint32_t(m, (const void *)s->from, begin, n, (void *)to);
         else load_short_rows_uint64_t(m, (const void *)s->from, begin, n, (void *)to);
-        return;
-    }
-    if (m->n_dims == 2 && m->step[0] == 0 && m->step[1] == 1 && m->size[1] < n) {
-        load_periodic(s, 0, m->size[1], begin % m->size[1], n, to);
         return;
     }
     place p = place_of(m, begin);

@@ -54,7 +54,11 @@ static void check_pieces(const tn_op *op, const int32_t *from, bool ramp)
         if (ramp) tn_map_load_ramp(&map, TN_I32, begin, size, piece);
         else tn_map_load(&map, sizeof(int32_t), from, begin, size, piece);
         assert_memory_equal(piece, whole + begin, (size_t)size * sizeof *piece);
+        assert_int_equal(whole[begin],
+                         ramp ? tn_map_at(&map, begin) : from[tn_map_at(&map, begin)]);
     }
+    int64_t period = tn_map_period(&map);
+    for (int64_t i = period; period && i < n; i++) assert_int_equal(whole[i], whole[i - period]);
 }
 
 PASS_TEST(broadcasts_are_loaded_in_pieces)
@@ -62,6 +66,17 @@ PASS_TEST(broadcasts_are_loaded_in_pieces)
     static int32_t from[7776];
     for (int i = 0; i < 7776; i++) from[i] = i * 31;
     for (int i = 0; i < 500; i++) check_pieces(random_broadcast(b), from, false);
+    /* Every second dimension is there once: patterns within patterns. */
+    for (int i = 0; i < 16; i++) {
+        int64_t to[5] = {2, 3, 40, 3, 5}, some[2] = {to[i & 1], to[2 + (i >> 1 & 1)]};
+        int64_t dims[2] = {i & 1, 2 + (i >> 1 & 1)};
+        tn_op *op = random_broadcast(b);
+        op->operands[0]->type = tn_type_tensor(b->arena, TN_I32, 2, some);
+        op->results[0].type = tn_type_tensor(b->arena, TN_I32, 5, to);
+        tn_op_set_attr(b->module, op, TN_ATTR_broadcast_dimensions,
+                       tn_attr_ints(b->arena, dims, 2));
+        check_pieces(op, from, false);
+    }
 }
 
 PASS_TEST(iotas_are_loaded_in_pieces)

@@ -47,13 +47,15 @@ typedef struct {
 } tn_tile_port;
 
 /* Where an operand of a micro-op is: bases[base] + offset + step * (first element of the tile) +
- * row_step * (its row, where the program has rows). */
+ * row_step * (its row, where the program has rows). With a map: bases[base] + offset + step *
+ * (where the map has the first element of the tile). */
 enum { TN_TILE_FIXED, TN_TILE_REGISTER, TN_TILE_FIRST_PORT };
 typedef struct {
     uint64_t offset;
     uint32_t base;
     uint32_t step;
     int64_t row_step;
+    const tn_access_map *map;
 } tn_tile_place;
 
 typedef struct {
@@ -66,6 +68,7 @@ typedef struct {
     const tn_access_map *map;
     tn_element_type ramp; /* what is loaded is the index itself, in this type; or TN_INVALID */
     uint8_t bytes;        /* of an element that is loaded */
+    bool once; /* a tile is a multiple of the map's period: one load is for all of them */
     tn_tile_place in[TN_KERNEL_OPERANDS], out;
 } tn_tile_op;
 
@@ -105,6 +108,11 @@ bool tn_map_has_ramp(tn_element_type e);
 /* As tn_map_load from that memory. */
 void tn_map_load_ramp(const tn_access_map *map, tn_element_type e, int64_t begin, int64_t n,
                       void *to);
+/* Where element `element` of the space is; of a map without cuts. */
+int64_t tn_map_at(const tn_access_map *map, int64_t element);
+/* After how many elements of the space the same ones come again; 0: they don't, or there are cuts.
+ */
+int64_t tn_map_period(const tn_access_map *map);
 /* Loads n elements of `bytes` bytes each, from element `begin` of the space on. */
 void tn_map_load(const tn_access_map *map, unsigned bytes, const void *from, int64_t begin,
                  int64_t n, void *to);

@@ -176,14 +176,15 @@ static tn_tile_place place_of(const builder *b, const site *s, uint32_t register
 {
     switch (s->kind) {
     case AT_INPUT:
-        return (tn_tile_place){s->offset, TN_TILE_FIRST_PORT + s->index, s->step, s->row_step};
+        return (tn_tile_place){s->offset, TN_TILE_FIRST_PORT + s->index, s->step, s->row_step,
+                               s->map};
     case AT_OUTPUT: return (tn_tile_place){0, TN_TILE_FIRST_PORT + b->n_inputs + s->index, s->step};
     case IN_REGISTER:
         return (tn_tile_place){(uint64_t)b->regs[s->index].place * register_bytes, TN_TILE_REGISTER,
                                0};
     case AT_ADDRESS: break;
     }
-    return (tn_tile_place){s->offset, TN_TILE_FIXED, 0};
+    return (tn_tile_place){s->offset, TN_TILE_FIXED, s->step, 0, s->map};
 }
 
 /* Elements that go through at a time: many, but few enough for the registers to stay in L1. */
@@ -193,6 +194,49 @@ static uint32_t tile_size(uint32_t n_places, unsigned widest)
     while (tile > TILE_AT_LEAST && n_places * tile * widest > REGISTERS_BYTES) tile /= 2;
     while (n_places * tile * widest > TN_TILE_REGISTERS) tile /= 2;
     return tile;
+}
+
+static bool is_load(const micro *m)
+{
+    return !m->op.code && !m->op.kernel.run;
+}
+
+static int64_t multiple_of_both(int64_t a, int64_t b)
+{
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+/* Lets a tile be a multiple of the periods of loads, as far as they fit into it: such are done once
+ * for all tiles. Gives the tile. */
+static uint32_t place_loads(builder *b)
+{
+    uint32_t tile = tile_size(place_registers(b), b->widest);
+    int64_t unit = 1;
+    for (uint32_t i = 0; i < b->n_ops; i++) {
+        if (!is_load(&b->ops[i])) continue;
+        int64_t period = tn_map_period(b->ops[i].op.map);
+        if (!period || period > tile) continue;
+        int64_t both = multiple_of_both(unit, period);
+        if (both > tile || (b->row && b->row % both)) continue;
+        unit = both;
+        b->ops[i].op.once = true;
+        /* Like a fill, it is there throughout. */
+        b->regs[b->ops[i].out.index] = (reg){.first = 0, .last = TN_TILE_OPS};
+    }
+    if (unit == 1) return tile;
+    tile = tile_size(place_registers(b), b->widest);
+    for (uint32_t i = 0; i < b->n_ops && unit > tile; i++) b->ops[i].op.once = false;
+    if (unit > tile) return tile;
+    /* Outputs of whole lines may go past the caches. */
+    int64_t lines = multiple_of_both(unit, TILE_AT_LEAST);
+    if (lines <= tile) unit = lines;
+    return (uint32_t)(tile / unit * unit);
 }
 
 /* Says again when ports and registers are used, and leaves out fills that nothing reads. */
@@ -260,7 +304,7 @@ static const tn_tile_program *finish(builder *b, uint32_t n_fused)
         tn_tile_jit(b);
         count_again(b);
     }
-    uint32_t tile = tile_size(place_registers(b), b->widest), register_bytes = tile * b->widest;
+    uint32_t tile = place_loads(b), register_bytes = (tile * b->widest + 63) / 64 * 64;
     tn_tile_op *ops = TN_NEW_ARRAY(a, tn_tile_op, b->n_ops);
     for (uint32_t i = 0; i < b->n_ops; i++) {
         ops[i] = b->ops[i].op;

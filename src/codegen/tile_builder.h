@@ -12,7 +12,8 @@ typedef struct {
     uint32_t index;  /* of the port or the virtual register */
     uint64_t offset; /* AT_ADDRESS, AT_INPUT */
     uint32_t step;
-    int64_t row_step; /* AT_INPUT */
+    int64_t row_step;         /* AT_INPUT */
+    const tn_access_map *map; /* AT_INPUT, AT_ADDRESS: as in a place */
 } site;
 
 /* A register holds one value from one micro-op to another; fills hold theirs throughout. */

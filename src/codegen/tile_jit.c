@@ -24,6 +24,7 @@ typedef struct {
     uint32_t made_outputs[TN_TILE_OPS], n_made_outputs;
     bool is_worth_it;
     int64_t row;                           /* of those loads */
+    bool has_rows;                         /* the run reads by them */
     const micro *load_of_reg[TN_TILE_OPS]; /* loads that code can do itself, row by row; or NULL */
 } run;
 
@@ -33,7 +34,7 @@ static void begin(run *r, builder *b)
     tn_jit_begin(b->c->jit, &r->piece);
     r->piece.half = tn_jit_has_f16(b->c->jit);
     r->n_ports = r->n_ops = r->n_made_regs = r->n_made_outputs = r->n_live = 0;
-    r->is_worth_it = false;
+    r->is_worth_it = r->has_rows = false;
     for (uint32_t i = 0; i < b->n_inputs; i++) r->of_input[i] = TN_JIT_NO_VALUE;
     for (uint32_t i = 0; i < b->n_outputs; i++) r->of_output[i] = TN_JIT_NO_VALUE;
     for (uint32_t i = 0; i < b->n_regs; i++) r->of_reg[i] = TN_JIT_NO_VALUE;
@@ -49,7 +50,7 @@ static uint32_t add_port(run *r, site s, unsigned bytes, bool is_output)
 
 static tn_jv from_memory(run *r, site s, tn_element_type e, bool splat)
 {
-    if (s.kind == AT_ADDRESS) {
+    if (s.kind == AT_ADDRESS && !s.map) {
         uint64_t bits = 0;
         memcpy(&bits, (const void *)(uintptr_t)s.offset, tn_element_type_bytes(e));
         /* Some narrow types come through memory. */
@@ -60,6 +61,19 @@ static tn_jv from_memory(run *r, site s, tn_element_type e, bool splat)
     }
     uint32_t port = add_port(r, s, splat ? 0 : (unsigned)tn_element_type_bytes(e), false);
     return tn_jit_load(&r->piece, port, e, splat);
+}
+
+/* Memory whose element k is k, as far as the load reads it. */
+static site ramp_of(builder *b, const micro *load)
+{
+    const tn_access_map *m = load->op.map;
+    int64_t n = 0;
+    for (uint32_t d = 0; d < m->n_dims; d++)
+        if (m->step[d]) n = m->size[d];
+    tn_access_map line = {.n_dims = 1, .size = {n}, .step = {1}};
+    void *table = tn_alloc_array(b->c->arena, (size_t)n, load->op.bytes);
+    tn_map_load_ramp(&line, load->op.ramp, 0, n, table);
+    return (site){.kind = AT_ADDRESS, .offset = (uintptr_t)table};
 }
 
 static tn_jv value_at(run *r, site s, tn_element_type e)
@@ -82,11 +96,16 @@ static tn_jv value_at(run *r, site s, tn_element_type e)
             const tn_access_map *map = load->op.map;
             r->is_worth_it = true;
             unsigned bytes = (unsigned)tn_element_type_bytes(e);
-            s = load->in[0];
+            s = load->op.ramp ? ramp_of(b, load) : load->in[0];
             splat = map->step[map->n_dims - 1] == 0;
             s.step = splat ? 0 : bytes;
-            if (map->n_dims == 2)
+            if (load->op.ramp || map->n_dims > 2 || (map->n_dims == 2 && map->size[1] != r->row)) {
+                s.map = map;
+                s.step = bytes;
+            } else if (map->n_dims == 2) {
                 s.row_step = (map->step[0] - (splat ? 0 : map->size[1])) * (int64_t)bytes;
+            }
+            r->has_rows |= map->n_dims > 1;
             break;
         }
         /* A fill is the same element everywhere. */
@@ -215,8 +234,7 @@ static bool end(run *r, uint32_t first, micro *out)
         tn_jit_streaming(&r->piece, is_streamed, &other);
         streaming = tn_jit_end(&other, false);
     }
-    for (uint32_t i = 0; i < r->n_ports; i++)
-        if (r->ports[i].row_step) b->row = r->row;
+    if (r->has_rows) b->row = r->row;
     double cost = 0.1 * r->n_ports;
     for (uint32_t i = 0; i < r->piece.n; i++)
         if (r->piece.list[i].op != TN_JIT_CONST) cost += 0.25 / code->lanes;
@@ -253,24 +271,37 @@ static void find_uses(run *r, const builder *b)
     for (uint32_t i = 0; i < b->n_fills; i++) r->fill_of[b->fill_reg[i]] = i + 1;
 }
 
-enum { ROW_AT_LEAST = 128 };
+enum { ROW_AT_LEAST = 128, RAMP_BYTES = 1 << 16 };
 
-/* Loads from memory that lies as the space does, or has its rows: an element for each row, for each
- * column, or for each of both. `loads` keeps them while the program changes. */
+static bool has_rows(const tn_tile_op *op)
+{
+    const tn_access_map *m = op->map;
+    if (op->kernel.run || m->n_cuts || m->n_dims < 1 + !op->ramp) return false;
+    for (uint32_t d = 0; d < m->n_dims && op->ramp; d++)
+        if (m->step[d] && m->size[d] * op->bytes > RAMP_BYTES) return false;
+    uint32_t inner = m->n_dims - 1;
+    return (m->step[inner] == 0 || m->step[inner] == 1) && m->size[inner] >= ROW_AT_LEAST;
+}
+
+/* Loads from memory that lies as the space does, or has its rows, of which a tile reads a piece of
+ * one: an element for all of it, or one for each of its own. `loads` keeps them while the program
+ * changes. */
 static void find_row_loads(builder *b, micro *loads, run *r)
 {
     memset(r->load_of_reg, 0, sizeof r->load_of_reg);
     r->row = 0;
     for (uint32_t i = 0; i < b->n_ops; i++) {
+        if (!has_rows(&b->ops[i].op)) continue;
+        const tn_access_map *m = b->ops[i].op.map;
+        int64_t row = m->size[m->n_dims - 1];
+        if (!r->row || row < r->row) r->row = row;
+    }
+    for (uint32_t i = 0; i < b->n_ops; i++) {
         const tn_tile_op *op = &b->ops[i].op;
-        if (op->kernel.run || op->ramp) continue;
+        if (op->kernel.run) continue;
         const tn_access_map *m = op->map;
-        if (m->n_cuts) continue;
-        bool whole = m->n_dims == 1 && m->step[0] == 1; /* a piece of memory */
-        bool rows = m->n_dims == 2 && (m->step[1] == 0 || m->step[1] == 1) &&
-                    m->size[1] >= ROW_AT_LEAST && (!r->row || r->row == m->size[1]);
-        if (!whole && !rows) continue;
-        if (rows) r->row = m->size[1];
+        bool whole = m->n_dims == 1 && m->step[0] == 1 && !m->n_cuts && !op->ramp;
+        if (!whole && (!has_rows(op) || m->size[m->n_dims - 1] % r->row)) continue;
         loads[i] = b->ops[i];
         r->load_of_reg[b->ops[i].out.index] = &loads[i];
     }

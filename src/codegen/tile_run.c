@@ -19,7 +19,15 @@ static inline char *address(const uintptr_t *bases, const tn_tile_place *p, int6
 static inline char *address_in_row(const uintptr_t *bases, const tn_tile_place *p, int64_t begin,
                                    int64_t row)
 {
+    if (p->map)
+        return (char *)(bases[p->base] + p->offset) + tn_map_at(p->map, begin) * (int64_t)p->step;
     return address(bases, p, begin) + row * p->row_step;
+}
+
+static void load(const tn_tile_op *op, const uintptr_t *bases, int64_t begin, int64_t n, void *to)
+{
+    if (op->ramp) tn_map_load_ramp(op->map, op->ramp, begin, n, to);
+    else tn_map_load(op->map, op->bytes, address(bases, &op->in[0], 0), begin, n, to);
 }
 
 static bool is_aligned(const tn_tile_op *op, void *const *ports)
@@ -30,8 +38,9 @@ static bool is_aligned(const tn_tile_op *op, void *const *ports)
     return all % 64 == 0;
 }
 
+/* `has_once`: what is loaded once is there. */
 static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t begin, int64_t n,
-                     bool streams)
+                     bool streams, bool has_once)
 {
     for (uint32_t i = 0; i < p->n_ops; i++) {
         const tn_tile_op *op = &p->ops[i];
@@ -47,8 +56,7 @@ static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t b
         }
         void *out = address(bases, &op->out, begin);
         if (!op->kernel.run) {
-            if (op->ramp) tn_map_load_ramp(op->map, op->ramp, begin, n, out);
-            else tn_map_load(op->map, op->bytes, address(bases, &op->in[0], 0), begin, n, out);
+            if (!op->once || !has_once) load(op, bases, begin, n, out);
             continue;
         }
         const void *in[TN_KERNEL_OPERANDS];
@@ -72,11 +80,17 @@ static void run_part(const tn_tile_program *p, void *const *memory, int64_t begi
         const tn_tile_fill *f = &p->fills[i];
         tn_tile_fill_with(address(bases, &f->to, 0), address(bases, &f->from, 0), f->bytes, most);
     }
+    /* Tiles of rows begin where rows do, all others a whole number of periods from the first. */
+    bool has_once = !p->row || begin % p->row == 0;
+    for (uint32_t i = 0; i < p->n_ops && has_once; i++) {
+        const tn_tile_op *op = &p->ops[i];
+        if (op->once) load(op, bases, begin, most, address(bases, &op->out, begin));
+    }
     for (int64_t n; begin < end; begin += n) {
         n = end - begin < p->tile ? end - begin : p->tile;
         int64_t left = p->row ? p->row - begin % p->row : n;
         if (left < n) n = left;
-        run_tile(p, bases, begin, n, streams);
+        run_tile(p, bases, begin, n, streams, has_once);
     }
 #if defined __x86_64__
     if (streams) __builtin_ia32_sfence();

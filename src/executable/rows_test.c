@@ -79,6 +79,28 @@ static const char sliced[] =
     "%l = stablehlo.add %f, %k : tensor<36x297xT>\n"
     "return %c, %l, %i : tensor<39x300xT>, tensor<36x297xT>, tensor<20x300xT>\n}\n";
 
+/* Laid out along the innermost dimension and others, from memory and from places. */
+static const char laid_out[] =
+    "func.func @main(%x: tensor<3xRx5xCxT>, %g: tensor<RxCxT>, %h: tensor<3x5xT>) -> "
+    "(tensor<3xRx5xCxT>, tensor<3xRx5xCxT>, tensor<3xRx5xCxi1>) {\n"
+    "%a = stablehlo.broadcast_in_dim %g, dims = [1, 3] : (tensor<RxCxT>) -> tensor<3xRx5xCxT>\n"
+    "%b = stablehlo.broadcast_in_dim %h, dims = [0, 2] : (tensor<3x5xT>) -> tensor<3xRx5xCxT>\n"
+    "%s = stablehlo.slice %h [0:3, 1:2] : (tensor<3x5xT>) -> tensor<3x1xT>\n"
+    "%t = stablehlo.broadcast_in_dim %s, dims = [0, 3] : (tensor<3x1xT>) -> tensor<3xRx5xCxT>\n"
+    "%c = stablehlo.multiply %x, %a : tensor<3xRx5xCxT>\n"
+    "%d = stablehlo.add %c, %b : tensor<3xRx5xCxT>\n"
+    "%i = stablehlo.iota dim = 1 : tensor<3xRx5xCxi32>\n"
+    "%j = stablehlo.iota dim = 3 : tensor<3xRx5xCxi32>\n"
+    "%k = stablehlo.iota dim = 3 : tensor<3xRx5xCxT>\n"
+    "%l = stablehlo.iota dim = 2 : tensor<3xRx5xCxT>\n"
+    "%m = stablehlo.compare GT, %i, %j, SIGNED : (tensor<3xRx5xCxi32>, tensor<3xRx5xCxi32>) -> "
+    "tensor<3xRx5xCxi1>\n"
+    "%n = stablehlo.select %m, %d, %t : tensor<3xRx5xCxi1>, tensor<3xRx5xCxT>\n"
+    "%o = stablehlo.multiply %n, %k : tensor<3xRx5xCxT>\n"
+    "%p = stablehlo.subtract %o, %l : tensor<3xRx5xCxT>\n"
+    "%q = stablehlo.tanh %d : tensor<3xRx5xCxT>\n"
+    "return %p, %q, %m : tensor<3xRx5xCxT>, tensor<3xRx5xCxT>, tensor<3xRx5xCxi1>\n}\n";
+
 /* Two dense layers; what the first one gives is wanted as well. */
 static const char dense[] =
     "func.func @main(%x: tensor<RxCxT>, %w: tensor<Cx100xT>, %u: tensor<100x61xT>) -> "
@@ -277,6 +299,16 @@ static void rows_give_what_their_ops_give(void **unused)
         }
 }
 
+static void what_is_laid_out_is_as_its_ops_give_it(void **unused)
+{
+    static const int sizes[][2] = {{4, 2},   {9, 3},   {40, 10},  {7, 64},   {30, 100},
+                                   {3, 127}, {4, 128}, {30, 200}, {2, 1024}, {3, 1500}};
+    static const char *const types[] = {"f32", "f64", "bf16", "f16"};
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (uint32_t t = 0; t < sizeof types / sizeof *types; t++)
+            check(laid_out, sizes[i][0], sizes[i][1], types[t]);
+}
+
 static void products_give_what_they_give_alone(void **unused)
 {
     static const int rows[] = {21000, 21007}, lengths[][2] = {{730, 32}, {739, 9}};
@@ -298,6 +330,7 @@ static void products_give_what_they_give_alone(void **unused)
 static int run(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_give_what_their_ops_give),
+                                       cmocka_unit_test(what_is_laid_out_is_as_its_ops_give_it),
                                        cmocka_unit_test(products_give_what_they_give_alone)};
     return cmocka_run_group_tests_name("executable-rows", tests, NULL, NULL);
 }
