@@ -101,6 +101,18 @@ static const char laid_out[] =
     "%q = stablehlo.tanh %d : tensor<3xRx5xCxT>\n"
     "return %p, %q, %m : tensor<3xRx5xCxT>, tensor<3xRx5xCxT>, tensor<3xRx5xCxi1>\n}\n";
 
+/* Rows of one shape and a period of another, which doesn't divide them. */
+static const char relabelled[] =
+    "func.func @main(%x: tensor<650x4xT>, %g: tensor<4xT>, %h: tensor<20xT>) -> tensor<20x130xT> "
+    "{\n"
+    "%a = stablehlo.broadcast_in_dim %g, dims = [1] : (tensor<4xT>) -> tensor<650x4xT>\n"
+    "%b = stablehlo.multiply %x, %a : tensor<650x4xT>\n"
+    "%c = stablehlo.reshape %b : (tensor<650x4xT>) -> tensor<20x130xT>\n"
+    "%d = stablehlo.broadcast_in_dim %h, dims = [0] : (tensor<20xT>) -> tensor<20x130xT>\n"
+    "%e = stablehlo.add %c, %d : tensor<20x130xT>\n"
+    "%f = stablehlo.tanh %e : tensor<20x130xT>\n"
+    "return %f : tensor<20x130xT>\n}\n";
+
 /* Two dense layers; what the first one gives is wanted as well. */
 static const char dense[] =
     "func.func @main(%x: tensor<RxCxT>, %w: tensor<Cx100xT>, %u: tensor<100x61xT>) -> "
@@ -307,6 +319,7 @@ static void what_is_laid_out_is_as_its_ops_give_it(void **unused)
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (uint32_t t = 0; t < sizeof types / sizeof *types; t++)
             check(laid_out, sizes[i][0], sizes[i][1], types[t]);
+    for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) check(relabelled, 1, 1, types[t]);
 }
 
 static void products_give_what_they_give_alone(void **unused)
