@@ -38,6 +38,8 @@ typedef enum {
     TN_JIT_KEEP,
     TN_JIT_PHI,
     TN_JIT_NEXT,
+    TN_JIT_HALF,   /* lane k is lane k + `imm` of a, 2 * imm lanes from the beginning on */
+    TN_JIT_SPREAD, /* lane 0 of a in all lanes */
     TN_JIT_SDIV,
     TN_JIT_SREM,
     TN_JIT_UDIV,
@@ -64,6 +66,7 @@ typedef enum {
     TN_JIT_SHRV,
     TN_JIT_SARV,
     TN_JIT_SCALE, /* a times 2 to the power of b; AVX-512 */
+    TN_JIT_RANGE, /* the larger (`imm` 5) or smaller (4) number, -0 below 0; AVX-512 */
     /* one operand, which may be in memory */
     TN_JIT_SQRT,
     TN_JIT_IABS,
@@ -93,6 +96,7 @@ typedef enum {
     TN_JIT_FCMP,
     TN_JIT_ICMP,
     TN_JIT_UCMP,
+    TN_JIT_TAIL, /* the lanes that a row has in its last group: see jit_flow.h; AVX-512 */
     TN_JIT_MASK_AND,
     TN_JIT_MASK_OR,
     TN_JIT_MASK_XOR,
@@ -128,7 +132,8 @@ typedef struct {
     uint8_t op;
     uint8_t bytes; /* of an element of the result (of the operands, for comparisons): 2, 4 or 8 */
     uint8_t imm, n_operands;
-    tn_jv in[3], zero[3];
+    tn_jv in[3], zero[2];
+    tn_jv in_tail; /* 1: of a LOAD or STORE of the lanes alone that TAIL has */
     uint64_t aux; /* port; bits of a constant */
 } tn_jit_instruction;
 
@@ -163,6 +168,8 @@ void tn_jit_store(tn_jit_piece *p, uint32_t port, tn_element_type e, tn_jv v);
  * whose stores to such go past the caches. Its code wants these ports' memory aligned to 64 bytes,
  * and who runs it a fence before others read what it wrote. */
 void tn_jit_streaming(const tn_jit_piece *p, const bool *is_streamed, tn_jit_piece *out);
+/* v, an f32 that may be any, as the nearest value of type e. */
+tn_jv tn_jit_round(tn_jit_piece *p, tn_element_type e, tn_jv v);
 /* Can values of this type be in registers? */
 bool tn_jit_has_type(tn_element_type e);
 /* Appends what computes an elementwise op on `in`; false, with nothing appended, if that is unknown

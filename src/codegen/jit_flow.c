@@ -63,7 +63,7 @@ static void begin_writer(tn_jit_flow *f, tn_writer *w, const tn_jit_piece *p)
     tn_writer_begin(w, p, f->lanes);
     w->x = f->x;
     w->flow = f;
-    w->strips = f->group > 0;
+    w->strips = f->group > 0 || f->rows;
     w->at = place_of_port;
     w->exit_to = exit_to;
 }
@@ -157,6 +157,72 @@ void tn_jit_flow_loop(tn_jit_flow *f, const tn_jit_piece *p, uint32_t out)
                        variable_of(&w, state.of[i].v));
     end_writer(f, &w);
     tn_jit_flow_place(f, out);
+}
+
+void tn_jit_flow_begin_rows(tn_jit_flow *f, tn_jit *j, uint32_t lanes, uint32_t tail)
+{
+    tn_jit_flow_begin(f, j, lanes, 0);
+    f->rows = true;
+    if (tail) {
+        tn_x86_byte(&f->x, 0xb8); /* mov eax, lanes; kmovw k7, eax */
+        tn_x86_u32(&f->x, (1u << tail) - 1);
+        tn_x86_bytes(&f->x, "\xc5\xf8\x92\xf8", 4);
+    }
+    f->top = f->jit->size;
+}
+
+void tn_jit_flow_column(tn_jit_flow *f, uint32_t column)
+{
+    tn_x86_bytes(&f->x, "\x41\xb9", 2); /* mov r9d, column */
+    tn_x86_u32(&f->x, column);
+}
+
+void tn_jit_flow_columns(tn_jit_flow *f, const tn_jit_piece *p, uint32_t step, uint32_t block,
+                         uint32_t end)
+{
+    tn_writer w;
+    int8_t homes[TN_JIT_PHIS];
+    uint32_t n = 0;
+    tn_x86_bytes(&f->x, "\x4d\x8d\x81", 3); /* lea r8, [r9 + block]; mov eax, end */
+    tn_x86_u32(&f->x, block);
+    tn_x86_byte(&f->x, 0xb8);
+    tn_x86_u32(&f->x, end);
+    tn_x86_bytes(&f->x, "\x49\x39\xc0\x4c\x0f\x4f\xc0", 7); /* cmp r8, rax; cmovg r8, rax */
+    begin_writer(f, &w, p);
+    while (n < p->n && n < TN_JIT_PHIS && p->list[n].op == TN_JIT_PHI) n++;
+    tn_writer_part(&w, 0, n);
+    for (uint32_t i = 0; i < n; i++) homes[i] = w.values[i].reg;
+    size_t top = f->jit->size;
+    tn_writer_part(&w, n, p->n);
+    tn_writer_next(&w, homes);
+    tn_x86_bytes(&w.x, "\x49\x81\xc1", 3); /* add r9, step */
+    tn_x86_u32(&w.x, step);
+    tn_x86_bytes(&w.x, "\x4d\x39\xc1\x0f\x8c", 5); /* cmp r9, r8; jl top */
+    tn_x86_u32(&w.x, (uint32_t)(top - (f->jit->size + 4)));
+    for (uint32_t i = 0; i < n; i++)
+        tn_writer_save(&w, (tn_element_type)p->list[i].imm, homes[i], -1,
+                       tn_writer_is_k(&w, (tn_jv)i), variable_of(&w, (tn_jv)i));
+    end_writer(f, &w);
+}
+
+void tn_jit_flow_jump_before(tn_jit_flow *f, uint32_t end, uint32_t label)
+{
+    tn_x86_bytes(&f->x, "\x49\x81\xf9", 3); /* cmp r9, end; jl */
+    tn_x86_u32(&f->x, end);
+    tn_x86_bytes(&f->x, "\x0f\x8c", 2);
+    note_jump(f, label);
+}
+
+void tn_jit_flow_end_rows(tn_jit_flow *f, const int32_t *bytes, uint32_t n_ports)
+{
+    for (uint32_t k = 0; k < n_ports; k++) {
+        tn_x86_operand at = {.place = AT_BASE, .reg = RDI, .disp = (int32_t)(8 * k)};
+        if (!bytes[k]) continue;
+        tn_x86_general(&f->x, true, false, 0x81, 0, &at); /* add */
+        tn_x86_u32(&f->x, (uint32_t)bytes[k]);
+    }
+    tn_x86_bytes(&f->x, "\x48\xff\xce\x0f\x85", 5); /* dec rsi; jnz top */
+    tn_x86_u32(&f->x, (uint32_t)(f->top - (f->jit->size + 4)));
 }
 
 uint32_t tn_jit_flow_label(tn_jit_flow *f)

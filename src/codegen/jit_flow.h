@@ -17,6 +17,8 @@
  * on, LOAD_STRIP and STORE_STRIP also from a variable element on, as LOAD_AT and STORE_AT; SPLAT,
  * PUT, LOAD_AT and STORE_AT are for one element, the same in all lanes.
  *
+ * HALF and SPREAD mix lanes.
+ *
  * A piece may be a loop as a whole: PHIs at its beginning are variables that are in registers while
  * it runs, NEXTs at its end name what they hold in the next turn (`aux`: the PHI), KEEPs behind its
  * one EXIT_UNLESS name the PHIs and their variables. */
@@ -37,6 +39,7 @@ typedef struct tn_jit_flow {
     tn_jit *jit;
     tn_x86 x;
     uint32_t lanes, group; /* of a vector, of what is done at once; group 0: no strips */
+    bool rows;             /* see tn_jit_flow_begin_rows */
     size_t start, frame;   /* of the code, of the frame's size in it */
     size_t base, top;      /* of the place of variables in the code, of the first group */
     uint32_t n_slots;      /* for spilling, of the piece that wants most */
@@ -61,6 +64,19 @@ void tn_jit_flow_jump_back(tn_jit_flow *f, uint32_t top, uint32_t out);
 /* Jumps if the variable, an integer of 1 or 4 bytes, equals `to`. */
 void tn_jit_flow_jump_if(tn_jit_flow *f, int32_t variable, unsigned bytes, uint32_t to,
                          uint32_t label);
+/* Code that goes through rows, called with their number as n: ports are indexed by the column at
+ * hand, and `tail` lanes are in TAIL. Every piece until tn_jit_flow_end_rows is of each row. */
+void tn_jit_flow_begin_rows(tn_jit_flow *f, tn_jit *j, uint32_t lanes, uint32_t tail);
+/* The column at hand. */
+void tn_jit_flow_column(tn_jit_flow *f, uint32_t column);
+/* A piece for columns from the one at hand up to `end`, of `block` columns at most, `step` at a
+ * time: a loop whose PHIs are at its beginning and whose NEXTs at its end. */
+void tn_jit_flow_columns(tn_jit_flow *f, const tn_jit_piece *p, uint32_t step, uint32_t block,
+                         uint32_t end);
+/* Jumps if the column at hand is before `end`. */
+void tn_jit_flow_jump_before(tn_jit_flow *f, uint32_t end, uint32_t label);
+/* Ends a row, behind which port k lies bytes[k] further. */
+void tn_jit_flow_end_rows(tn_jit_flow *f, const int32_t *bytes, uint32_t n_ports);
 /* The code, called with the address of a tn_jit_watch as n; NULL, and nothing left, when `abandon`.
  */
 const tn_jit_code *tn_jit_flow_end(tn_jit_flow *f, uint32_t n_variables, bool abandon);

@@ -156,6 +156,11 @@ static tn_jv round_to(tn_jit_piece *p, tn_element_type e, tn_jv v, bool any_nan)
     return two(p, TN_JIT_AND, 4, up, bits32(p, 0xffff0000u));
 }
 
+tn_jv tn_jit_round(tn_jit_piece *p, tn_element_type e, tn_jv v)
+{
+    return round_to(p, e, v, true);
+}
+
 /* Does it give values of the type that it takes, computed in f32? */
 static bool is_exact(tn_op_kind kind)
 {

@@ -44,6 +44,7 @@ static void vector(tn_writer *w, tn_x86_opcode code, unsigned wide, unsigned len
 {
     tn_x86_form f = {
         .code = code, .w = (uint8_t)wide, .length = (uint8_t)length, .broadcast = 1, .imm = imm};
+    if (rm.place == AT_INDEX) f.mask = w->mask;
     tn_x86_vector(&w->x, &f, reg, vvvv, &rm);
 }
 
@@ -129,7 +130,7 @@ void tn_writer_spill(tn_writer *w, tn_jv v)
 /* A register that no pinned value is in. */
 static unsigned free_register(tn_writer *w, bool k)
 {
-    unsigned first = k ? 1 : 0, end = k ? 8 : w->n_registers;
+    unsigned first = k ? 1 : 0, end = k ? (w->flow ? TN_WRITER_TAIL : 8) : w->n_registers;
     tn_jv *owner = k ? w->k_owner : w->owner;
     int32_t farthest = -1;
     unsigned at = end;
@@ -320,7 +321,11 @@ static void load(tn_writer *w, const tn_jit_instruction *i, unsigned r, bool k)
         vector(w, CODE(2, 1, 0x79), 0, length_of(w, 2), -1, r, 0, at); /* vpbroadcastw */
     else if (i->bytes == 2) load_vector(w, length_of(w, 2), r, at);
     else if (splat) load_splat(w, e, r, k, at);
-    else load_from(w, e, r, k, at);
+    else {
+        w->mask = i->in_tail ? TN_WRITER_TAIL : 0;
+        load_from(w, e, r, k, at);
+        w->mask = 0;
+    }
 }
 
 static void store_one(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86_operand at)
@@ -444,7 +449,11 @@ static void store(tn_writer *w, const tn_jit_instruction *i)
     if (i->bytes == 2 && w->lanes == 1) store_one(w, TN_U16, r, false, at);
     else if (i->bytes == 2) store_vector(w, length_of(w, 2), at, r);
     else if (one) store_one(w, e, r, is_k(w, i->in[0]), at);
-    else store_to(w, e, r, is_k(w, i->in[0]), at);
+    else {
+        w->mask = i->in_tail ? TN_WRITER_TAIL : 0;
+        store_to(w, e, r, is_k(w, i->in[0]), at);
+        w->mask = 0;
+    }
 }
 
 /* --- the rest --- */
@@ -601,6 +610,23 @@ static void write_i32_of_i64(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
     vector(w, CODE(1, 0, 0xc6), 0, 0, 0x88, d, a, REG(t));
 }
 
+static void write_half(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    unsigned a = in_register(w, i->in[0]), length = length_of(w, i->bytes);
+    unsigned bytes = i->imm * i->bytes, wide = i->bytes == 8 && w->x.avx512;
+    release(w, i);
+    unsigned d = result(w, v);
+    if (bytes >= 16 && !w->x.avx512) vector(w, CODE(3, 1, 0x06), 0, 1, 1, d, a, REG(a));
+    else if (bytes >= 16)
+        vector(w, CODE(3, 1, 0x23), wide, length,
+               length == 1   ? 1
+               : bytes == 32 ? 0x4e
+                             : 0xb1,
+               d, a, REG(a)); /* vshuff32x4 */
+    else if (i->bytes == 8) vector(w, CODE(3, 1, 0x05), wide, length, 0x55, d, 0, REG(a));
+    else vector(w, CODE(3, 1, 0x04), 0, length, i->imm == 2 ? 0x4e : 0xb1, d, 0, REG(a));
+}
+
 static void write_plain(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
 {
     const tn_jit_encoding *e = &tn_jit_encodings[i->op];
@@ -732,6 +758,16 @@ static void write_instruction(tn_writer *w, tn_jv v)
         return;
     }
     case TN_JIT_EXIT_UNLESS: write_exit(w, i); return;
+    case TN_JIT_HALF: write_half(w, i, v); return;
+    case TN_JIT_SPREAD: {
+        unsigned a = in_register(w, i->in[0]);
+        release(w, i);
+        spread(w, i->bytes, length_of(w, i->bytes), result(w, v), REG(a));
+        return;
+    }
+    case TN_JIT_TAIL: /* kmovw */
+        vex(w, CODE(1, 0, 0x90), 0, 0, -1, result(w, v), 0, REG(TN_WRITER_TAIL));
+        return;
     case TN_JIT_SDIV:
     case TN_JIT_SREM:
     case TN_JIT_UDIV:

@@ -24,15 +24,18 @@ typedef struct tn_writer {
     uint32_t *free_slots, freed[4], n_freed;
     /* Puts the address of a port into a register, if it isn't in one, and gives where that is. */
     tn_x86_operand (*at)(struct tn_writer *w, uint32_t port);
-    struct tn_jit_flow *flow;                             /* NULL in a loop over elements */
-    bool strips;                                          /* r9 is the first element at hand */
-    void (*exit_to)(struct tn_writer *w, uint32_t label); /* writes a jump if zero */
+    struct tn_jit_flow *flow; /* NULL in a loop over elements */
+    bool strips;              /* r9 is the first element at hand */
+    uint8_t mask;             /* of what is read or written at an index; 0: none */
+    void (*exit_to)(struct tn_writer *w, uint32_t label);           /* writes a jump if zero */
     void (*kept)(struct tn_writer *w, const tn_jit_instruction *i); /* notes where in[0] is now */
     void *loop;
 } tn_writer;
 
 /* Ports from here on are variables of the stack (jit_flow.h), the same for all lanes' groups. */
 #define TN_WRITER_VARIABLE (1u << 16)
+/* The k register that code with jumps keeps for the lanes of a row's last group. */
+#define TN_WRITER_TAIL 7
 
 void tn_writer_begin(tn_writer *w, const tn_jit_piece *p, uint32_t lanes);
 /* Writes all instructions, for the elements at index rcx of the ports; in a loop over elements port

@@ -34,6 +34,7 @@ const tn_jit_encoding tn_jit_encodings[TN_JIT_OP_COUNT] = {
     [TN_JIT_SHRV] = RVM(2, 1, 0x45, 1, 0x45),
     [TN_JIT_SARV] = RVM(2, 1, 0x46, 1, 0x46),
     [TN_JIT_SCALE] = RVM(2, 1, 0x2c, 1, 0x2c),
+    [TN_JIT_RANGE] = {.shape = SHAPE_RVM, .folds = true, .has_imm = true, .four = {3, 1, 0x50}, .eight = {3, 1, 0x50}},
     [TN_JIT_SQRT] = RM(1, 0, 0x51, 1, 0x51),
     [TN_JIT_IABS] = RM(2, 1, 0x1e, 1, 0x1f),
     [TN_JIT_ROUND] = {.shape = SHAPE_RM, .folds = true, .has_imm = true, .four = {3, 1, 0x08}, .eight = {3, 1, 0x09}},

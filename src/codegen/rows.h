@@ -64,6 +64,7 @@ typedef struct tn_rows {
     const uint32_t *inputs, *outputs; /* values that come from, or go to, memory outside */
     int64_t temp_bytes;               /* of a row */
     double row_ns;
+    const struct tn_rows_code *code; /* does all steps of a row, or NULL: see rows_code.h */
 } tn_rows;
 
 /* Groups what can run together among the clusters of region `r`. Puts the new list into *list. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a group of rows of the clusters that were chosen for it. */
+#include "codegen/rows_code.h"
 #include "codegen/rows_members.h"
 
 enum {
@@ -208,6 +209,7 @@ static const tn_rows *finish(tn_rows_finder *f, group *g, const tn_rows_space *s
     p->n_outputs = n_outputs;
     p->inputs = inputs;
     p->outputs = outputs;
+    if (s->whole && !p->packed_bytes) p->code = tn_rows_code_make(f->c->jit, a, p);
     return p;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/thread_pool.h"
+#include "codegen/rows_code.h"
 #include "codegen/rows_places.h"
 #include "ops/piece_memory.h"
 
@@ -90,6 +91,23 @@ static void run_blocks(void *ctx, int64_t begin, int64_t end)
     tn_piece_memory_give(&j->pieces, memory);
 }
 
+/* Blocks as one piece, by the code that there is of them. */
+static void run_code(void *ctx, int64_t begin, int64_t end)
+{
+    job *j = ctx;
+    const tn_rows *p = j->p;
+    char *memory = tn_piece_memory_take(&j->pieces);
+    if (!memory) {
+        tn_keep_first(&j->failure, TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for rows"));
+        return;
+    }
+    uintptr_t *at = (uintptr_t *)memory;
+    int64_t first = begin * j->block, last = end * j->block < p->n ? end * j->block : p->n;
+    tn_rows_place_outside(p, j->memory, at);
+    tn_rows_code_run(p->code, p, at, first, last - first, memory + tn_rows_table_size(p));
+    tn_piece_memory_give(&j->pieces, memory);
+}
+
 /* --- the right operands of products --- */
 
 typedef struct {
@@ -145,6 +163,12 @@ tn_status *tn_rows_run(const tn_rows *p, const tn_eval_context *ctx, void *const
     if (p->shares) return tn_rows_run_shares(p, ctx, memory);
     divide(&j, ctx->pool);
     if (p->packed_bytes) TN_TRY(pack_all(&j, ctx));
+    if (p->code) {
+        tn_piece_memory_begin(&j.pieces, ctx->scratch, tn_rows_table_size(p) + p->code->kept_bytes);
+        tn_parallel_for(ctx->pool, (p->n + j.block - 1) / j.block, p->row_ns * (double)j.block,
+                        run_code, &j);
+        return atomic_load(&j.failure);
+    }
     tn_piece_memory_begin(&j.pieces, ctx->scratch,
                           tn_rows_table_size(p) + 2 * acc_size(&j) + tn_rows_align(p->workspace) +
                               tn_rows_temp_size(p, j.block));

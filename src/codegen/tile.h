@@ -88,6 +88,7 @@ typedef struct {
     const tn_tile_fill *fills;
     double cost_ns;   /* of an element */
     uint32_t n_fused; /* ops of the program that it stands for, however few run them */
+    const struct tn_tile_source *source; /* see tile_builder.h, or NULL */
 } tn_tile_program;
 
 /* Runs it. memory: the inputs', then the outputs'. */

@@ -296,11 +296,27 @@ static void count_again(builder *b)
     b->n_fills = n;
 }
 
+static const tn_tile_source *source_of(const builder *b)
+{
+    tn_arena *a = b->c->arena;
+    if (b->n_ops > TN_ROWS_SOURCE_OPS || b->n_regs > TN_ROWS_SOURCE_OPS) return NULL;
+    tn_tile_source *s = TN_NEW(a, tn_tile_source);
+    *s = (tn_tile_source){.ops = tn_dup(a, b->ops, b->n_ops * sizeof *b->ops),
+                          .fill_from = tn_dup(a, b->fill_from, b->n_fills * sizeof *b->fill_from),
+                          .fill_reg = tn_dup(a, b->fill_reg, b->n_fills * sizeof *b->fill_reg),
+                          .n_ops = b->n_ops,
+                          .n_regs = b->n_regs,
+                          .n_fills = b->n_fills};
+    return s;
+}
+
 static const tn_tile_program *finish(builder *b, uint32_t n_fused)
 {
     tn_arena *a = b->c->arena;
     tn_tile_program *p = TN_NEW(a, tn_tile_program);
+    const tn_tile_source *source = NULL;
     if (b->c->jit) {
+        source = source_of(b);
         tn_tile_jit(b);
         count_again(b);
     }
@@ -333,7 +349,8 @@ static const tn_tile_program *finish(builder *b, uint32_t n_fused)
                            .ops = ops,
                            .fills = tn_dup(a, b->fills, b->n_fills * sizeof *b->fills),
                            .cost_ns = b->cost,
-                           .n_fused = n_fused};
+                           .n_fused = n_fused,
+                           .source = source};
     return p;
 }
 

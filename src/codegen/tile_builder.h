@@ -50,6 +50,15 @@ typedef struct {
     int64_t row; /* see tn_tile_program */
 } builder;
 
+/* A program as it is before there is machine code of it. */
+#define TN_ROWS_SOURCE_OPS 128 /* at most, else it isn't kept */
+typedef struct tn_tile_source {
+    const micro *ops;
+    const site *fill_from;    /* [n_fills] */
+    const uint32_t *fill_reg; /* the same */
+    uint32_t n_ops, n_regs, n_fills;
+} tn_tile_source;
+
 /* Makes machine code of runs of micro-ops, each of which becomes one micro-op. Gives the time of
  * an element. */
 void tn_tile_jit(builder *b);
