@@ -61,6 +61,8 @@ typedef struct {
 } maker;
 
 #define NONE TN_JIT_NO_VALUE
+/* Of code that runs once a group: small. */
+#define SMALL __attribute__((cold))
 
 static tn_jv emit(maker *m, tn_jit_op op, unsigned bytes, unsigned imm, unsigned n, tn_jv a,
                   tn_jv b, tn_jv c)
@@ -100,7 +102,7 @@ static void note_made(maker *m, uint32_t ref, uint32_t by, uint32_t phase, bool 
 }
 
 /* Says when each step can be done: phase k goes through the columns for the k-th time. */
-static bool find_phases(maker *m)
+SMALL static bool find_phases(maker *m)
 {
     for (uint32_t i = 0; i < m->p->n_steps; i++) {
         const tn_rows_step *s = &m->p->steps[i];
@@ -130,7 +132,7 @@ static bool find_phases(maker *m)
     return true;
 }
 
-static uint32_t add_port(maker *m, const tn_rows_port *p)
+SMALL static uint32_t add_port(maker *m, const tn_rows_port *p)
 {
     for (uint32_t i = 0; i < m->n_ports; i++) {
         const tn_rows_port *q = &m->ports[i];
@@ -148,7 +150,7 @@ static uint32_t add_port(maker *m, const tn_rows_port *p)
 }
 
 /* Elements that are read in a later phase than theirs and cost much have memory of a row. */
-static void keep(maker *m, uint32_t ref)
+SMALL static void keep(maker *m, uint32_t ref)
 {
     const tn_rows_value *v = &m->p->values[ref];
     if (m->is_kept[ref]) return;
@@ -163,7 +165,7 @@ static void keep(maker *m, uint32_t ref)
     m->port[ref] = add_port(m, &p);
 }
 
-static void keep_what_is_read(maker *m)
+SMALL static void keep_what_is_read(maker *m)
 {
     uint32_t wanted[TN_ROWS_VALUES] = {0}; /* bits of phases */
     for (uint32_t i = 0; i < m->p->n_outputs; i++)
@@ -209,7 +211,7 @@ static tn_jv truth(maker *m, bool x)
     return emit(m, TN_JIT_ICMP, 4, TN_JIT_IEQ, 2, a, b, 0);
 }
 
-static tn_jv constant(maker *m, const void *data, tn_element_type e)
+SMALL static tn_jv constant(maker *m, const void *data, tn_element_type e)
 {
     uint64_t bits = 0;
     unsigned bytes = tn_element_type_bytes(e);
@@ -243,7 +245,7 @@ static tn_jv row_value(maker *m, uint32_t ref)
 
 static void run_tile(maker *m, const tn_rows_step *s, uint32_t group);
 
-static tn_jv column_value(maker *m, uint32_t ref, uint32_t group)
+SMALL static tn_jv column_value(maker *m, uint32_t ref, uint32_t group)
 {
     tn_jv *v = &m->made[group][ref];
     if (*v != NONE || m->failed) return *v;
@@ -263,7 +265,8 @@ static tn_jv column_value(maker *m, uint32_t ref, uint32_t group)
 }
 
 /* What input k of a tile program is, read as it stands. */
-static tn_jv input(maker *m, const tn_rows_step *s, uint32_t k, int64_t offset, uint32_t group)
+SMALL static tn_jv input(maker *m, const tn_rows_step *s, uint32_t k, int64_t offset,
+                         uint32_t group)
 {
     uint32_t ref = s->refs[k];
     tn_element_type e = element_of(m, ref);
@@ -284,7 +287,7 @@ static tn_jv input(maker *m, const tn_rows_step *s, uint32_t k, int64_t offset, 
 }
 
 /* Elements that are read through a map, or are its places themselves. */
-static tn_jv mapped(maker *m, const tn_rows_step *s, const micro *x, uint32_t group)
+SMALL static tn_jv mapped(maker *m, const tn_rows_step *s, const micro *x, uint32_t group)
 {
     const tn_access_map *map = x->op.map;
     uint32_t ref = x->op.ramp ? 0 : s->refs[x->in[0].index], n = map->n_dims;
@@ -332,7 +335,7 @@ static tn_jv mapped(maker *m, const tn_rows_step *s, const micro *x, uint32_t gr
 }
 
 /* Emits a tile program for a group of lanes; what is not wanted is left out when it is written. */
-static void run_tile(maker *m, const tn_rows_step *s, uint32_t group)
+SMALL static void run_tile(maker *m, const tn_rows_step *s, uint32_t group)
 {
     const tn_tile_source *t = s->tile->source;
     tn_jv regs[TN_ROWS_SOURCE_OPS];
@@ -392,7 +395,7 @@ static uint64_t real_bits(unsigned bytes, double x)
 }
 
 /* What changes nothing. */
-static uint64_t neutral(const fold *f)
+SMALL static uint64_t neutral(const fold *f)
 {
     unsigned width = 8 * (unsigned)tn_element_type_bytes(f->from);
     bool sint = tn_element_type_class(f->from) == TN_CLASS_SINT;
@@ -414,7 +417,7 @@ static tn_jv neutral_value(maker *m, const fold *f)
     return tn_jit_const(&m->piece, f->bytes, neutral(f));
 }
 
-static bool prepare_fold(maker *m, fold *f)
+SMALL static bool prepare_fold(maker *m, fold *f)
 {
     tn_element_class c = tn_element_type_class(f->from);
     f->is_float = tn_is_float(f->from);
@@ -446,7 +449,7 @@ static bool is_inexact(const fold *f)
 }
 
 /* As the op does. */
-static tn_jv combine(maker *m, const fold *f, tn_jv a, tn_jv b)
+SMALL static tn_jv combine(maker *m, const fold *f, tn_jv a, tn_jv b)
 {
     tn_jv v = 0;
     if (is_inexact(f))
@@ -465,7 +468,7 @@ static tn_jv as_number(maker *m, const fold *f, tn_jv v)
 }
 
 /* Group `g` of the operand joins m->acc. */
-static void accumulate(maker *m, uint32_t at, uint32_t g)
+SMALL static void accumulate(maker *m, uint32_t at, uint32_t g)
 {
     const fold *f = &m->folds[at];
     tn_jv v = as_number(m, f, column_value(m, f->step->refs[0], g)), *acc = &m->acc[at][g];
@@ -485,7 +488,7 @@ static void accumulate(maker *m, uint32_t at, uint32_t g)
 }
 
 /* Makes one value of m->acc, and with the initial one the result. */
-static void finish_fold(maker *m, uint32_t at)
+SMALL static void finish_fold(maker *m, uint32_t at)
 {
     const fold *f = &m->folds[at];
     tn_jv a[GROUPS], nan = 0;
@@ -549,7 +552,7 @@ static void store(maker *m, uint32_t port, tn_element_type e, tn_jv v, uint32_t 
 }
 
 /* All that phase `now` does to a group of lanes. */
-static void run_group(maker *m, uint32_t g)
+SMALL static void run_group(maker *m, uint32_t g)
 {
     for (uint32_t i = 0; i < m->n_folds; i++)
         if (m->folds[i].phase == m->now) accumulate(m, i, g);
@@ -575,7 +578,7 @@ static bool has_work(const maker *m, uint32_t phase)
 
 /* Programs of rows that phase `now` wants first, and what goes to memory of the row values that are
  * there. */
-static void run_row_tiles(maker *m)
+SMALL static void run_row_tiles(maker *m)
 {
     for (uint32_t i = 0; i < m->p->n_steps && !m->failed; i++) {
         const tn_rows_step *s = &m->p->steps[i];
@@ -620,7 +623,7 @@ static bool is_in_blocks(const maker *m, const fold *f)
     return is_inexact(f) && m->whole > BLOCK * m->step;
 }
 
-static void begin_accumulators(maker *m, bool totals)
+SMALL static void begin_accumulators(maker *m, bool totals)
 {
     for (uint32_t i = 0; i < m->n_folds && !m->failed; i++) {
         const fold *f = &m->folds[i];
@@ -635,7 +638,7 @@ static void begin_accumulators(maker *m, bool totals)
 }
 
 /* A block's accumulators join the total. */
-static void end_block(maker *m)
+SMALL static void end_block(maker *m)
 {
     begin_piece(m);
     for (uint32_t i = 0; i < m->n_folds && !m->failed; i++) {
@@ -654,7 +657,7 @@ static void end_block(maker *m)
 }
 
 /* The steps of phase `now`. */
-static void run_columns(maker *m)
+SMALL static void run_columns(maker *m)
 {
     uint32_t n_phis = 0, block = INT32_MAX / 2, limit = m->piece.avx512 ? 16 : 8;
     begin_piece(m);
@@ -701,7 +704,7 @@ static void run_columns(maker *m)
 }
 
 /* What comes between the steps of two phases, or before and behind them all. */
-static void run_between(maker *m, uint32_t phase, uint32_t next)
+SMALL static void run_between(maker *m, uint32_t phase, uint32_t next)
 {
     begin_piece(m);
     if (phase < next) {
@@ -756,7 +759,7 @@ static bool divide(maker *m, uint32_t lanes)
 }
 
 /* NULL: it can't be done, or with other lanes. */
-static const tn_jit_code *write(maker *m, uint32_t lanes, bool streams, bool *wide)
+SMALL static const tn_jit_code *write(maker *m, uint32_t lanes, bool streams, bool *wide)
 {
     const tn_rows *p = m->p;
     tn_jit *jit = m->jit;
@@ -805,7 +808,7 @@ static const int32_t *counts_of(tn_arena *a, int64_t n)
     return counts;
 }
 
-const tn_rows_code *tn_rows_code_make(tn_jit *jit, tn_arena *a, const tn_rows *p)
+SMALL const tn_rows_code *tn_rows_code_make(tn_jit *jit, tn_arena *a, const tn_rows *p)
 {
     maker *m = TN_NEW(a, maker);
     *m = (maker){.jit = jit, .arena = a, .p = p, .columns = 1};

@@ -46,6 +46,38 @@ static const char layer_norm[] =
     "%r = stablehlo.add %z, %bb : tensor<RxCxT>\n"
     "return %r, %m, %d : tensor<RxCxT>, tensor<RxT>, tensor<RxCxT>\n}\n";
 
+/* A mask of places, whose rows have nothing to add where all of it is left out; a count of what is
+ * left. */
+static const char masked[] =
+    "func.func @main(%x: tensor<RxCxT>, %b: tensor<CxT>) -> (tensor<RxCxT>, tensor<Rxi32>, "
+    "tensor<Rxi1>) {\n"
+    "%i = stablehlo.iota dim = 0 : tensor<RxCxi32>\n"
+    "%j = stablehlo.iota dim = 1 : tensor<RxCxi32>\n"
+    "%p = stablehlo.compare GE, %i, %j, SIGNED : (tensor<RxCxi32>, tensor<RxCxi32>) -> "
+    "tensor<RxCxi1>\n"
+    "%low = stablehlo.constant dense<0xFF800000> : tensor<RxCxf32>\n"
+    "%l = stablehlo.convert %low : (tensor<RxCxf32>) -> tensor<RxCxT>\n"
+    "%inf32 = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+    "%inf = stablehlo.convert %inf32 : (tensor<f32>) -> tensor<T>\n"
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"
+    "%y = stablehlo.select %p, %x, %l : tensor<RxCxi1>, tensor<RxCxT>\n"
+    "%m = stablehlo.reduce(%y init: %inf) " MAX "%mb = stablehlo.broadcast_in_dim %m, " OVER_ROWS
+    "%bb = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<CxT>) -> tensor<RxCxT>\n"
+    "%d = stablehlo.subtract %y, %mb : tensor<RxCxT>\n"
+    "%e = stablehlo.exponential %d : tensor<RxCxT>\n"
+    "%f = stablehlo.add %e, %bb : tensor<RxCxT>\n"
+    "%s = stablehlo.reduce(%f init: %zero) " SUM "%sb = stablehlo.broadcast_in_dim %s, " OVER_ROWS
+    "%r = stablehlo.divide %f, %sb : tensor<RxCxT>\n"
+    "%one = stablehlo.constant dense<7> : tensor<i32>\n"
+    "%false = stablehlo.constant dense<false> : tensor<i1>\n"
+    "%k = stablehlo.convert %p : (tensor<RxCxi1>) -> tensor<RxCxi32>\n"
+    "%n = stablehlo.reduce(%k init: %one) applies stablehlo.add across dimensions = [1] : "
+    "(tensor<RxCxi32>, tensor<i32>) -> tensor<Rxi32>\n"
+    "%g = stablehlo.compare GT, %x, %bb : (tensor<RxCxT>, tensor<RxCxT>) -> tensor<RxCxi1>\n"
+    "%a = stablehlo.reduce(%g init: %false) applies stablehlo.or across dimensions = [1] : "
+    "(tensor<RxCxi1>, tensor<i1>) -> tensor<Rxi1>\n"
+    "return %r, %n, %a : tensor<RxCxT>, tensor<Rxi32>, tensor<Rxi1>\n}\n";
+
 /* What the rows give is used along the columns, and as a whole: another cluster's work. */
 static const char crossed[] =
     "func.func @main(%x: tensor<RxRxT>) -> (tensor<RxRxT>, tensor<T>) {\n"
@@ -243,7 +275,7 @@ static void fill(char *to, const tn_type *t)
     }
 }
 
-static uint32_t n_rows_steps, n_products;
+static uint32_t n_rows_steps, n_products, n_codes;
 
 static void check(const char *text, int rows, int columns, const char *type)
 {
@@ -267,6 +299,7 @@ static void check(const char *text, int rows, int columns, const char *type)
         if (e[1]->steps[i].kind != TN_STEP_ROWS) continue;
         n_rows_steps++;
         const tn_rows *p = e[1]->steps[i].rows;
+        n_codes += p->code != NULL;
         for (uint32_t k = 0; k < p->n_steps; k++) n_products += p->steps[k].product != NULL;
     }
     for (uint32_t i = 0; i < e[0]->info.n_results; i++)
@@ -292,6 +325,12 @@ static void rows_give_what_their_ops_give(void **unused)
         }
     for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) check(sliced, 1, 1, types[t]);
     assert_true(n_rows_steps >= 40);
+    n_rows_steps = n_codes = 0;
+    static const int some[][2] = {{40, 2}, {70, 31}, {33, 64}, {9, 100}, {7, 1030}, {3, 8300}};
+    for (uint32_t i = 0; i < sizeof some / sizeof *some; i++)
+        for (uint32_t t = 0; t < sizeof types / sizeof *types; t++)
+            check(masked, some[i][0], some[i][1], types[t]);
+    if (tn_cpu_isa() == TN_ISA_AVX512) assert_true(n_codes >= 16);
     static const int short_rows[][2] = {{500, 2}, {5000, 3}, {70, 10}, {1000, 16}, {33, 63}};
     n_rows_steps = 0;
     for (uint32_t i = 0; i < sizeof short_rows / sizeof *short_rows; i++)
