@@ -71,6 +71,8 @@ typedef enum {
     TN_JIT_SQRT,
     TN_JIT_IABS,
     TN_JIT_ROUND,
+    TN_JIT_EXPONENT, /* AVX-512, as a number; and the rest, signed, from 3/4 to 3/2 */
+    TN_JIT_MANTISSA,
     TN_JIT_F32_OF_I32,
     TN_JIT_I32_OF_F32, /* truncates; what doesn't fit is 0x80000000 */
     TN_JIT_F64_OF_F32,
@@ -84,14 +86,17 @@ typedef enum {
     TN_JIT_F16_ROUND, /* f32 to f16 and back */
     TN_JIT_F16_OF_F32,
     TN_JIT_F32_OF_F16,
+    TN_JIT_LOOKUP, /* of the 8 floats at address `aux`, the one that the low bits of a name */
     TN_JIT_SHL,
     TN_JIT_SHR,
     TN_JIT_SAR,
     /* three */
     TN_JIT_FMA,
     TN_JIT_FNMA,
-    TN_JIT_SELECT, /* by mask a */
-    TN_JIT_LOGIC,  /* bit 4 a + 2 b + c of `imm`; AVX-512 */
+    TN_JIT_SELECT,      /* by mask a */
+    TN_JIT_LOGIC,       /* bit 4 a + 2 b + c of `imm`; AVX-512 */
+    TN_JIT_FIXUP,       /* a, or a number that c gives by the kind of b; AVX-512 */
+    TN_JIT_SCALE_WHERE, /* as SCALE where mask c is set, else 0 */
     /* masks */
     TN_JIT_FCMP,
     TN_JIT_ICMP,
@@ -110,6 +115,7 @@ enum {
     TN_JIT_FNE = 4,
     TN_JIT_FLT = 17,
     TN_JIT_FLE = 18,
+    TN_JIT_NOT_LESS = 21,
     TN_JIT_FGE = 29,
     TN_JIT_FGT = 30,
     TN_JIT_UNORDERED = 3,

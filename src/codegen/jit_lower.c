@@ -62,6 +62,70 @@ static tn_jv scale(tn_jit_piece *p, tn_jv e, tn_jv n, tn_jv t)
     return two(p, TN_JIT_FMUL, 4, two(p, TN_JIT_FMUL, 4, e, first), second);
 }
 
+/* Zeros are what m leaves, so nothing is scaled to them. */
+static tn_jv scale_where(tn_jit_piece *p, tn_jv m, tn_jv e, tn_jv n, tn_jv t)
+{
+    if (p->avx512) return tn_jit_emit(p, TN_JIT_SCALE_WHERE, 4, 0, 0, 3, e, n, m);
+    return pick(p, 4, m, scale(p, e, n, t), real(p, 4, 0));
+}
+
+static tn_jv spared(tn_jit_piece *p, tn_jv m, tn_jv a)
+{
+    return p->avx512 ? a : pick(p, 4, m, a, real(p, 4, 0));
+}
+
+typedef struct {
+    tn_jv m, n;
+} parts;
+/* x = m 2^-n; `any`: x may be below the normal numbers. */
+static parts parts_of(tn_jit_piece *p, tn_jv x, bool any)
+{
+    if (p->avx512) {
+        enum { FROM_3_4 = 3 };
+        tn_jv m = shift(p, TN_JIT_MANTISSA, 4, x, FROM_3_4);
+        tn_jv e = one(p, TN_JIT_EXPONENT, 4, x), of_m = one(p, TN_JIT_EXPONENT, 4, m);
+        return (parts){m, two(p, TN_JIT_FSUB, 4, of_m, e)};
+    }
+    tn_jv zero = real(p, 4, 0), offset = zero;
+    if (any) {
+        tn_jv tiny = fcmp(p, 4, TN_JIT_FLT, x, real(p, 4, 0x1p-126));
+        x = pick(p, 4, tiny, two(p, TN_JIT_FMUL, 4, x, real(p, 4, 0x1p23)), x);
+        offset = pick(p, 4, tiny, real(p, 4, 23), zero);
+    }
+    tn_jv k = shift(p, TN_JIT_SAR, 4, two(p, TN_JIT_ISUB, 4, x, bits32(p, 0x3f400000)), 23);
+    tn_jv m = two(p, TN_JIT_ISUB, 4, x, shift(p, TN_JIT_SHL, 4, k, 23));
+    return (parts){m, two(p, TN_JIT_FSUB, 4, offset, one(p, TN_JIT_F32_OF_I32, 4, k))};
+}
+
+/* l, or what log gives for x that is no positive finite number. */
+static tn_jv log_of(tn_jit_piece *p, tn_jv l, tn_jv x)
+{
+    if (p->avx512) {
+        /* NaN (3) for both NaNs, -inf and less than 0; -inf (4) for zeros; inf (5) for itself. */
+        tn_jv table = bits32(p, 0x03530433);
+        return tn_jit_emit(p, TN_JIT_FIXUP, 4, 0, 0, 3, l, x, table);
+    }
+    tn_jv zero = real(p, 4, 0), inf = real(p, 4, __builtin_inf());
+    tn_jv special = pick(p, 4, fcmp(p, 4, TN_JIT_FEQ, x, zero), real(p, 4, -__builtin_inf()),
+                         bits32(p, 0xffc00000));
+    l = pick(p, 4, fcmp(p, 4, TN_JIT_FLT, zero, x), l, special);
+    return pick(p, 4, fcmp(p, 4, TN_JIT_FEQ, x, inf), x, l);
+}
+
+/* x 2^n, to 0 where that is below the normal numbers. */
+static tn_jv scaled_by(tn_jit_piece *p, tn_jv x, tn_jv n)
+{
+    if (p->avx512) return two(p, TN_JIT_SCALE, 4, x, n);
+    tn_jv biased = two(p, TN_JIT_FADD, 4, n, real(p, 4, 0x1.8000fep23));
+    tn_jv power = shift(p, TN_JIT_SHL, 4, biased, 23);
+    return two(p, TN_JIT_FMUL, 4, x, two(p, TN_JIT_MORE, 4, power, real(p, 4, 0)));
+}
+
+static tn_jv lookup(tn_jit_piece *p, const float *table, tn_jv i)
+{
+    return tn_jit_emit(p, TN_JIT_LOOKUP, 4, 0, (uintptr_t)table, 1, i, 0, 0);
+}
+
 /* size | sign of a */
 static tn_jv with_sign(tn_jit_piece *p, unsigned bytes, tn_jv size, tn_jv a)
 {
@@ -71,31 +135,38 @@ static tn_jv with_sign(tn_jit_piece *p, unsigned bytes, tn_jv size, tn_jv a)
     return two(p, TN_JIT_OR, bytes, size, two(p, TN_JIT_AND, bytes, a, sign));
 }
 
-#define V               tn_jv
-#define M               tn_jv
-#define FUNCTION(name)  static tn_jv name##_f32(tn_jit_piece *p_, tn_jv a)
-#define K(x)            real(p_, 4, (double)(x))
-#define BITS(x)         bits32(p_, x)
-#define ADD(a, b)       two(p_, TN_JIT_FADD, 4, a, b)
-#define SUB(a, b)       two(p_, TN_JIT_FSUB, 4, a, b)
-#define MUL(a, b)       two(p_, TN_JIT_FMUL, 4, a, b)
-#define DIV(a, b)       two(p_, TN_JIT_FDIV, 4, a, b)
-#define FMA(a, b, c)    madd(p_, 4, a, b, c)
-#define FNMA(a, b, c)   nmadd(p_, 4, a, b, c)
-#define MORE(a, b)      two(p_, TN_JIT_MORE, 4, a, b)
-#define LESS(a, b)      two(p_, TN_JIT_LESS, 4, a, b)
-#define IADD(a, b)      two(p_, TN_JIT_IADD, 4, a, b)
-#define ISUB(a, b)      two(p_, TN_JIT_ISUB, 4, a, b)
-#define IAND(a, b)      two(p_, TN_JIT_AND, 4, a, b)
-#define IOR(a, b)       two(p_, TN_JIT_OR, 4, a, b)
-#define ISHL(a, n)      shift(p_, TN_JIT_SHL, 4, a, n)
-#define ISAR(a, n)      shift(p_, TN_JIT_SAR, 4, a, n)
-#define REAL(a)         one(p_, TN_JIT_F32_OF_I32, 4, a)
-#define LT(a, b)        fcmp(p_, 4, TN_JIT_FLT, a, b)
-#define EQ(a, b)        fcmp(p_, 4, TN_JIT_FEQ, a, b)
-#define PICK(m, a, b)   pick(p_, 4, m, a, b)
-#define SCALE(e, n, t)  scale(p_, e, n, t)
-#define WITH_SIGN(x, a) with_sign(p_, 4, x, a)
+#define V                       tn_jv
+#define M                       tn_jv
+#define FUNCTION(name)          static tn_jv name##_f32(tn_jit_piece *p_, tn_jv a)
+#define K(x)                    real(p_, 4, (double)(x))
+#define BITS(x)                 bits32(p_, x)
+#define ADD(a, b)               two(p_, TN_JIT_FADD, 4, a, b)
+#define SUB(a, b)               two(p_, TN_JIT_FSUB, 4, a, b)
+#define MUL(a, b)               two(p_, TN_JIT_FMUL, 4, a, b)
+#define DIV(a, b)               two(p_, TN_JIT_FDIV, 4, a, b)
+#define FMA(a, b, c)            madd(p_, 4, a, b, c)
+#define FNMA(a, b, c)           nmadd(p_, 4, a, b, c)
+#define MORE(a, b)              two(p_, TN_JIT_MORE, 4, a, b)
+#define LESS(a, b)              two(p_, TN_JIT_LESS, 4, a, b)
+#define IADD(a, b)              two(p_, TN_JIT_IADD, 4, a, b)
+#define ISUB(a, b)              two(p_, TN_JIT_ISUB, 4, a, b)
+#define IAND(a, b)              two(p_, TN_JIT_AND, 4, a, b)
+#define IOR(a, b)               two(p_, TN_JIT_OR, 4, a, b)
+#define ISHL(a, n)              shift(p_, TN_JIT_SHL, 4, a, n)
+#define ISAR(a, n)              shift(p_, TN_JIT_SAR, 4, a, n)
+#define LT(a, b)                fcmp(p_, 4, TN_JIT_FLT, a, b)
+#define NOT_LT(a, b)            fcmp(p_, 4, TN_JIT_NOT_LESS, a, b)
+#define PICK(m, a, b)           pick(p_, 4, m, a, b)
+#define SCALE(e, n, t)          scale(p_, e, n, t)
+#define SCALE_WHERE(m, e, n, t) scale_where(p_, m, e, n, t)
+#define SPARED(m, a)            spared(p_, m, a)
+#define PARTS                   parts
+#define PARTS_OF(x)             parts_of(p_, x, false)
+#define PARTS_OF_ANY(x)         parts_of(p_, x, true)
+#define LOG_OF(l, x)            log_of(p_, l, x)
+#define SCALED_BY(x, n)         scaled_by(p_, x, n)
+#define AT(table, i)            lookup(p_, table, i)
+#define WITH_SIGN(x, a)         with_sign(p_, 4, x, a)
 #include "kernels/math_f32_rows.h"
 
 /* --- types --- */

@@ -547,9 +547,35 @@ static void write_logic(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
         d = free_register(w, false);
         copy(w, length, d, ra);
     }
-    vector(w, CODE(3, 1, 0x25), wide, length, i->imm, d, b, c);
+    unsigned opcode = i->op == TN_JIT_FIXUP ? 0x54 : 0x25;
+    vector(w, CODE(3, 1, opcode), wide, length, i->imm, d, b, c);
     release(w, i);
     take(w, v, d);
+}
+
+static void write_scale_where(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    unsigned a = in_register(w, i->in[0]), b = in_register(w, i->in[1]);
+    unsigned mask = in_register(w, i->in[2]);
+    release(w, i);
+    tn_x86_form f = {.code = CODE(2, 1, 0x2c),
+                     .length = (uint8_t)length_of(w, i->bytes),
+                     .mask = (uint8_t)mask,
+                     .zero = 1,
+                     .imm = -1};
+    tn_x86_operand last = REG(b);
+    tn_x86_vector(&w->x, &f, result(w, v), a, &last);
+}
+
+static void write_lookup(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    unsigned a = in_register(w, i->in[0]), length = length_of(w, 4);
+    release(w, i);
+    tn_x86_form f = {.code = CODE(2, 1, 0x16),
+                     .length = length ? (uint8_t)length : 1, /* there are no shorter ones */
+                     .imm = -1};
+    tn_x86_operand table = tn_x86_constant_operand(&w->x, TN_X86_TABLE, i->aux);
+    tn_x86_vector(&w->x, &f, result(w, v), a, &table);
 }
 
 static void write_compare(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
@@ -775,7 +801,10 @@ static void write_instruction(tn_writer *w, tn_jv v)
     case TN_JIT_FMA:
     case TN_JIT_FNMA: write_fma(w, i, v); return;
     case TN_JIT_SELECT: write_select(w, i, v); return;
-    case TN_JIT_LOGIC: write_logic(w, i, v); return;
+    case TN_JIT_LOGIC:
+    case TN_JIT_FIXUP: write_logic(w, i, v); return;
+    case TN_JIT_SCALE_WHERE: write_scale_where(w, i, v); return;
+    case TN_JIT_LOOKUP: write_lookup(w, i, v); return;
     case TN_JIT_FCMP:
     case TN_JIT_ICMP:
     case TN_JIT_UCMP: write_compare(w, i, v); return;

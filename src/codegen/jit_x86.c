@@ -38,6 +38,8 @@ const tn_jit_encoding tn_jit_encodings[TN_JIT_OP_COUNT] = {
     [TN_JIT_SQRT] = RM(1, 0, 0x51, 1, 0x51),
     [TN_JIT_IABS] = RM(2, 1, 0x1e, 1, 0x1f),
     [TN_JIT_ROUND] = {.shape = SHAPE_RM, .folds = true, .has_imm = true, .four = {3, 1, 0x08}, .eight = {3, 1, 0x09}},
+    [TN_JIT_EXPONENT] = RM(2, 1, 0x42, 2, 0x42),
+    [TN_JIT_MANTISSA] = {.shape = SHAPE_RM, .folds = true, .has_imm = true, .four = {3, 1, 0x26}, .eight = {3, 1, 0x26}},
     [TN_JIT_F32_OF_I32] = RM(1, 0, 0x5b, 0, 0x5b),
     [TN_JIT_I32_OF_F32] = RM(1, 2, 0x5b, 2, 0x5b),
     [TN_JIT_F64_OF_F32] = RM_REG(1, 0, 0x5a),
@@ -92,7 +94,7 @@ tn_x86_operand tn_x86_constant_operand(tn_x86 *x, unsigned bytes, uint64_t bits)
             if (i) memcpy(more, x->constants, i * sizeof *more);
             x->constants = more;
         }
-        x->constants[x->n_constants++] = (tn_x86_constant){bits, (uint8_t)bytes};
+        x->constants[x->n_constants++] = (tn_x86_constant){bits, (uint8_t)bytes, 0};
     }
     return (tn_x86_operand){.place = AT_CONSTANT, .index = i};
 }
@@ -173,7 +175,8 @@ void tn_x86_vector(tn_x86 *x, const tn_x86_form *f, unsigned reg, unsigned vvvv,
     tn_x86_byte(x, (reg & 8 ? 0u : 0x80) | (has_x(rm) ? 0 : 0x40) | (has_b(rm) ? 0 : 0x20) |
                        (reg & 16 ? 0u : 0x10) | f->code.map);
     tn_x86_byte(x, (unsigned)f->w << 7 | (~vvvv & 15) << 3 | 4 | f->code.prefix);
-    tn_x86_byte(x, (unsigned)f->length << 5 | (spread ? 0x10 : 0) | (vvvv & 16 ? 0u : 8) | f->mask);
+    tn_x86_byte(x, (f->zero ? 0x80u : 0) | (unsigned)f->length << 5 | (spread ? 0x10 : 0) |
+                       (vvvv & 16 ? 0u : 8) | f->mask);
     tn_x86_byte(x, f->code.opcode);
     address(x, reg, rm, f->imm >= 0);
     if (f->imm >= 0) tn_x86_byte(x, (unsigned)f->imm);
@@ -190,18 +193,36 @@ void tn_x86_general(tn_x86 *x, bool wide, bool two_bytes, unsigned opcode, unsig
     address(x, reg, rm, 0);
 }
 
+static void align(tn_x86 *x, unsigned by)
+{
+    while (x->j->size % by) tn_x86_byte(x, 0xcc);
+}
+
+static void write_constants(tn_x86 *x, bool tables)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < x->n_constants; i++) any |= x->constants[i].bytes == TN_X86_TABLE;
+    if (tables && !any) return;
+    align(x, tables ? 64 : x->avx512 ? 8 : 32);
+    for (uint32_t i = 0; i < x->n_constants; i++) {
+        tn_x86_constant *c = &x->constants[i];
+        if (tables != (c->bytes == TN_X86_TABLE)) continue;
+        const uint8_t *from = tables ? (const uint8_t *)(uintptr_t)c->bits : NULL;
+        unsigned n = tables ? x->avx512 ? 64 : 32 : x->avx512 ? 8 : 32;
+        c->at = (uint32_t)x->j->size;
+        for (unsigned k = 0; k < n; k++)
+            tn_x86_byte(x, from ? from[k % c->bytes] : c->bits >> 8 * (k % c->bytes) & 255);
+    }
+}
+
 void tn_x86_finish(tn_x86 *x)
 {
-    unsigned each = x->avx512 ? 8 : 32;
-    while (x->j->size % (x->avx512 ? 8 : 32)) tn_x86_byte(x, 0xcc);
-    size_t pool = x->j->size;
-    for (uint32_t i = 0; i < x->n_constants; i++)
-        for (unsigned k = 0; k < each; k++)
-            tn_x86_byte(x, x->constants[i].bits >> 8 * (k % x->constants[i].bytes) & 255);
+    write_constants(x, true);
+    write_constants(x, false);
     for (uint32_t i = 0; i < x->n_fixups; i++) {
         const tn_x86_fixup *f = &x->fixups[i];
-        uint32_t to = (uint32_t)(pool + (size_t)f->constant * each) - f->end;
+        uint32_t to = x->constants[f->constant].at - f->end;
         memcpy(x->j->bytes + f->at, &to, 4);
     }
-    while (x->j->size % 64) tn_x86_byte(x, 0xcc);
+    align(x, 64);
 }

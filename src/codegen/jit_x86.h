@@ -50,9 +50,11 @@ typedef struct {
 } tn_x86_operand;
 
 typedef struct {
-    uint64_t bits;
-    uint8_t bytes;
+    uint64_t bits; /* or the address of a table */
+    uint8_t bytes; /* TN_X86_TABLE: of a table of 8 times 4, which is there twice on AVX-512 */
+    uint32_t at;   /* once it is written */
 } tn_x86_constant;
+#define TN_X86_TABLE 32
 
 typedef struct {
     uint32_t at, end; /* of the displacement, and where it counts from */
@@ -90,11 +92,11 @@ void tn_x86_u32(tn_x86 *x, uint32_t v);
 tn_x86_operand tn_x86_constant_operand(tn_x86 *x, unsigned bytes, uint64_t bits);
 
 /* A VEX or EVEX instruction. length: 0, 1, 2 for 16, 32, 64 bytes; w: the W bit; mask: k register
- * that merges (AVX-512); imm: -1 for none. A constant is spread over the vector (AVX-512), or is
- * one as wide as a vector. */
+ * that merges, or leaves 0 (AVX-512); imm: -1 for none. A constant is spread over the vector
+ * (AVX-512), or is one as wide as a vector. */
 typedef struct {
     tn_x86_opcode code;
-    uint8_t w, length, mask, broadcast;
+    uint8_t w, length, mask, zero, broadcast;
     int imm;
 } tn_x86_form;
 void tn_x86_vector(tn_x86 *x, const tn_x86_form *f, unsigned reg, unsigned vvvv,

@@ -118,32 +118,70 @@ static inline float tn_scale_f32(float e, float t)
     return e * first * tn_from_bits_f32((uint32_t)(n - half + 127) << 23);
 }
 
-#define V               float
-#define M               bool
-#define FUNCTION(name)  static inline float tn_##name##_f32(float a)
-#define K(x)            (x)
-#define BITS(x)         tn_from_bits_f32(x)
-#define ADD(a, b)       ((a) + (b))
-#define SUB(a, b)       ((a) - (b))
-#define MUL(a, b)       ((a) * (b))
-#define DIV(a, b)       ((a) / (b))
-#define FMA(a, b, c)    __builtin_fmaf(a, b, c)
-#define FNMA(a, b, c)   __builtin_fmaf(-(a), b, c)
-#define MORE(a, b)      ((a) > (b) ? (a) : (b))
-#define LESS(a, b)      ((a) < (b) ? (a) : (b))
-#define ON_BITS(e)      tn_from_bits_f32((uint32_t)(e))
-#define IADD(a, b)      ON_BITS(tn_to_bits_f32(a) + tn_to_bits_f32(b))
-#define ISUB(a, b)      ON_BITS(tn_to_bits_f32(a) - tn_to_bits_f32(b))
-#define IAND(a, b)      ON_BITS(tn_to_bits_f32(a) & tn_to_bits_f32(b))
-#define IOR(a, b)       ON_BITS(tn_to_bits_f32(a) | tn_to_bits_f32(b))
-#define ISHL(a, n)      ON_BITS(tn_to_bits_f32(a) << (n))
-#define ISAR(a, n)      ON_BITS((int32_t)tn_to_bits_f32(a) >> (n))
-#define REAL(a)         ((float)(int32_t)tn_to_bits_f32(a))
-#define LT(a, b)        ((a) < (b))
-#define EQ(a, b)        ((a) == (b))
-#define PICK(m, a, b)   ((m) ? (a) : (b))
-#define SCALE(e, n, t)  tn_scale_f32(e, t)
-#define WITH_SIGN(x, a) IOR(x, IAND(a, BITS(0x80000000)))
+/* x 2^n for whole n from -128 to 127, to 0 where 2^n is below the normal numbers. */
+static inline float tn_scaled_by_f32(float x, float n)
+{
+    float power = tn_from_bits_f32(tn_to_bits_f32(n + 0x1.8000fep23f) << 23);
+    return x * (power > 0 ? power : 0);
+}
+
+/* m 2^-n with m from 3/4 to 3/2 */
+typedef struct {
+    float m, n;
+} tn_parts_f32;
+static inline tn_parts_f32 tn_split_f32(float x)
+{
+    uint32_t u = tn_to_bits_f32(x);
+    int32_t k = (int32_t)(u - 0x3f400000) >> 23;
+    return (tn_parts_f32){tn_from_bits_f32(u - ((uint32_t)k << 23)), 0.0f - (float)k};
+}
+static inline tn_parts_f32 tn_split_any_f32(float x)
+{
+    bool tiny = x < 0x1p-126f;
+    tn_parts_f32 p = tn_split_f32(tiny ? x * 0x1p23f : x);
+    return (tn_parts_f32){p.m, p.n + (tiny ? 23.0f : 0.0f)};
+}
+
+/* l, or what log gives for x that is no positive finite number. */
+static inline float tn_log_of_f32(float l, float x)
+{
+    float special = x == 0 ? -__builtin_inff() : tn_from_bits_f32(0xffc00000);
+    l = x > 0 ? l : special;
+    return x == __builtin_inff() ? x : l;
+}
+
+#define V                       float
+#define M                       bool
+#define FUNCTION(name)          static inline float tn_##name##_f32(float a)
+#define K(x)                    (x)
+#define BITS(x)                 tn_from_bits_f32(x)
+#define ADD(a, b)               ((a) + (b))
+#define SUB(a, b)               ((a) - (b))
+#define MUL(a, b)               ((a) * (b))
+#define DIV(a, b)               ((a) / (b))
+#define FMA(a, b, c)            __builtin_fmaf(a, b, c)
+#define FNMA(a, b, c)           __builtin_fmaf(-(a), b, c)
+#define MORE(a, b)              ((a) > (b) ? (a) : (b))
+#define LESS(a, b)              ((a) < (b) ? (a) : (b))
+#define ON_BITS(e)              tn_from_bits_f32((uint32_t)(e))
+#define ISUB(a, b)              ON_BITS(tn_to_bits_f32(a) - tn_to_bits_f32(b))
+#define IAND(a, b)              ON_BITS(tn_to_bits_f32(a) & tn_to_bits_f32(b))
+#define IOR(a, b)               ON_BITS(tn_to_bits_f32(a) | tn_to_bits_f32(b))
+#define ISHL(a, n)              ON_BITS(tn_to_bits_f32(a) << (n))
+#define ISAR(a, n)              ON_BITS((int32_t)tn_to_bits_f32(a) >> (n))
+#define LT(a, b)                ((a) < (b))
+#define NOT_LT(a, b)            (!((a) < (b)))
+#define PICK(m, a, b)           ((m) ? (a) : (b))
+#define SCALE(e, n, t)          tn_scale_f32(e, t)
+#define SCALE_WHERE(m, e, n, t) ((m) ? tn_scale_f32(e, t) : 0)
+#define SPARED(m, a)            ((m) ? (a) : 0)
+#define PARTS                   tn_parts_f32
+#define PARTS_OF(x)             tn_split_f32(x)
+#define PARTS_OF_ANY(x)         tn_split_any_f32(x)
+#define SCALED_BY(x, n)         tn_scaled_by_f32(x, n)
+#define LOG_OF(l, x)            tn_log_of_f32(l, x)
+#define AT(table, i)            table[tn_to_bits_f32(i) & 7]
+#define WITH_SIGN(x, a)         IOR(x, IAND(a, BITS(0x80000000)))
 #include "kernels/math_f32_rows.h"
 #undef ON_BITS
 

@@ -3,7 +3,7 @@
  * once for each meaning of those terms, so it has no guard: as C they are the functions of
  * math_f32.h, as an emitter's calls they write machine code; both give the same bits.
  *
- * All of it is f32 with fused multiply-adds, within 0.9 ulp; subnormals are kept and nothing
+ * All of it is f32 with fused multiply-adds, within 0.96 ulp; subnormals are kept and nothing
  * branches. Polynomials: weighted minimax, rounded to f32. The includer defines
  *   V               a number, and the whole number of its bits
  *   M               a truth
@@ -11,36 +11,42 @@
  *   K(x), BITS(x)   a constant, by its value or its bits
  *   ADD SUB MUL DIV FMA(a, b, c) = a b + c, FNMA(a, b, c) = c - a b
  *   MORE(a, b) = a > b ? a : b, LESS(a, b) = a < b ? a : b (so b where one is NaN)
- *   IADD ISUB IAND IOR on bits, ISHL(a, n), ISAR(a, n), REAL(a): a signed whole number as f32
- *   LT EQ -> M, PICK(m, a, b)
+ *   ISUB IAND IOR on bits, ISHL(a, n), ISAR(a, n)
+ *   LT(a, b), NOT_LT(a, b) -> M, PICK(m, a, b)
  *   SCALE(e, n, t)  e 2^n, rounded once, for whole n from -150 to 130, where t = n + ROUNDER
+ *   SCALE_WHERE(m, e, n, t)  the same where m holds, else 0; and what is 0 there isn't scaled to it
+ *   SPARED(m, a)    a where m holds, else any number
+ *   PARTS           p.m and p.n: p.m 2^-p.n is what they are parts of, and p.m from 3/4 to 3/2
+ *   PARTS_OF(x)     parts of x, a normal number above 0; PARTS_OF_ANY(x): or one below the normal
+ * ones SCALED_BY(x, n) x 2^n for whole n from -128 to 127; may be 0 where it is less than x 2^-126
+ *   LOG_OF(l, x)    l, or -inf for zeros, inf for inf, NaN for others that aren't above 0
+ *   AT(table, i)    the element of a table of 8 that the low bits of i name
  *   WITH_SIGN(x, a) x, which is not negative or has a's sign, with the sign of a
  * all of which are undefined here. */
 
 #define ROUNDER K(0x1.8p23f)
-/* ln 2 in two parts. */
+/* ln 2 in two parts, of which the first times n is exact. */
 #define LN2_HIGH K(0x1.62e43p-1f)
 #define LN2_LOW  K(-0x1.05c61p-29f)
 
-/* x = n ln 2 + r: q = e^r - 1. r without the low part of ln 2 is exact; what that part adds comes
- * in with the higher terms. */
+/* x = n ln 2 + r: e^r = 1 + r p. */
 #define SPLIT_EXP(x)                                                                               \
     V t = FMA(x, K(0x1.715476p+0f), ROUNDER), n = SUB(t, ROUNDER);                                 \
-    V r = FNMA(n, LN2_HIGH, x), rest_r = MUL(n, K(0x1.05c61p-29f));                                \
-    V p = FMA(K(0x1.6db45ep-10f), r, K(0x1.123b7ep-7f));                                           \
-    p = FMA(p, r, K(0x1.55545ep-5f));                                                              \
-    p = FMA(p, r, K(0x1.55548ep-3f));                                                              \
-    p = FMA(p, r, K(0x1.0p-1f));                                                                   \
-    V q = ADD(FMA(MUL(r, r), p, FMA(rest_r, r, rest_r)), r)
+    V r = FNMA(n, LN2_LOW, FNMA(n, LN2_HIGH, x));                                                  \
+    V p = FMA(K(0x1.6ac15cp-10f), r, K(0x1.123da6p-7f));                                           \
+    p = FMA(p, r, K(0x1.555858p-5f));                                                              \
+    p = FMA(p, r, K(0x1.55548cp-3f));                                                              \
+    p = FMA(p, r, K(0x1.fffffcp-2f));                                                              \
+    p = FMA(p, r, K(1.0f))
 
 /* What gives 0 (all that a mask leaves out of a softmax) mustn't get there by scaling: numbers
  * below the normal ones take x86 more than a hundred cycles. */
 FUNCTION(exp)
 {
-    M none = LT(a, K(-104.0f));
-    V x = LESS(K(89.5f), PICK(none, K(0.0f), a));
+    M some = NOT_LT(a, K(-104.0f));
+    V x = LESS(K(89.5f), SPARED(some, a));
     SPLIT_EXP(x);
-    return PICK(none, K(0.0f), SCALE(ADD(q, K(1.0f)), n, t));
+    return SCALE_WHERE(some, FMA(p, r, K(1.0f)), n, t);
 }
 
 /* With e = exp(-|a|): 1 / (1 + e) or e / (1 + e). What rounding loses of e and of the sum is put
@@ -49,88 +55,90 @@ FUNCTION(logistic)
 {
     V x = MORE(K(-104.0f), IOR(a, BITS(0x80000000)));
     SPLIT_EXP(x);
-    V one = K(1.0f), high = ADD(q, one), low = ADD(SUB(one, high), q);
-    V e = SCALE(high, n, t), rest = SCALE(low, n, t);
-    V under = ADD(e, one), lost = ADD(ADD(SUB(one, under), e), rest);
+    V one = K(1.0f), high = FMA(p, r, one), low = FMA(p, r, SUB(one, high));
     M negative = LT(a, K(0.0f));
-    V over = PICK(negative, e, one), over_rest = PICK(negative, rest, K(0.0f));
-    V inverse = DIV(one, under), y = MUL(over, inverse);
+    V e = SCALE(high, n, t), over_rest = SCALE_WHERE(negative, low, n, t);
+    V under = ADD(e, one), lost = ADD(SUB(one, under), e);
+    V over = PICK(negative, e, one), inverse = DIV(one, under), y = MUL(over, inverse);
     V error = ADD(FNMA(under, y, over), FNMA(lost, y, over_rest));
     return FMA(error, inverse, y);
 }
 
-/* Near 0 a polynomial, else 1 - 1 / d with d = (e^2|a| + 1) / 2 = 2^n q + (2^n + 1) / 2, where
- * 2 q = e^2r - 1 and |a| = n ln 2 / 2 + r. The rounder has the bias of exponents in it. The square
- * of what is tiny would be slow, being below the normal numbers, and changes nothing. */
+/* |a| from 0 to where all is 1 in 8 parts, whose bounds are where FMA(|a|, 7.5 / 9.02, 1/2) passes
+ * 3/4, 1, 3/2, 2, 3, 4 and 6; the tables begin with the fifth. In each a polynomial in the distance
+ * y from a point of which tanh is nearly a float (in the last part an eighth of a unit below one,
+ * so that it ends at 1), but for the first: |a| + y p there, whose p keeps off the numbers below
+ * the normal ones. */
+static const float tanh_at[8] = {0x1.265f5ep+1f, 0x1.ccda48p+1f, 0x1.533d38p+2f, 0x1.e77accp+2f,
+                                 0.0f,           0x1.ae1b36p-2f, 0x1.b32018p-1f, 0x1.80160ap+0f};
+static const float tanh_0[8] = {0x1.f5ce16p-1f, 0x1.ff3c98p-1f, 0x1.fff97ap-1f, 0x1.fffffp-1f,
+                                0.0f,           0x1.967a9ap-2f, 0x1.61c9ep-1f,  0x1.cf778ep-1f};
+static const float tanh_1[8] = {0x1.42fd8p-5f, 0x1.86856cp-9f, 0x1.a196cap-14f, 0x1.041c6p-20f,
+                                0x1.0p-30f,    0x1.af52dcp-1f, 0x1.0b88d6p-1f,  0x1.71dca8p-3f};
+static const float tanh_2[8] = {-0x1.3c8e5ep-5f, -0x1.85f2a2p-9f, -0x1.a21ap-14f,  -0x1.04324cp-20f,
+                                -0x1.1e26bp-23f, -0x1.566ep-2f,   -0x1.71bac8p-2f, -0x1.4ecd52p-3f};
+static const float tanh_3[8] = {0x1.953fap-6f,   0x1.032f34p-9f,  0x1.157d3ap-14f, 0x1.58dbfcp-21f,
+                                -0x1.555326p-2f, -0x1.2f3b0ep-3f, 0x1.3470bap-4f,  0x1.678fc2p-4f};
+static const float tanh_4[8] = {-0x1.74764ap-7f,  -0x1.015722p-10f, -0x1.10b20cp-15f,
+                                -0x1.568d4cp-22f, -0x1.687e88p-13f, 0x1.5caa1p-3f,
+                                0x1.17fc18p-4f,   -0x1.99420ep-6f};
+static const float tanh_5[8] = {0x1.e9c9c2p-9f, 0x1.972be4p-12f, 0x1.c68eap-17f,  0x1.2212c4p-23f,
+                                0x1.14568ap-3f, 0x1.46fcc6p-14f, -0x1.edd996p-5f, -0x1.5e262cp-9f};
+static const float tanh_6[8] = {-0x1.6ef1f4p-11f, -0x1.1437b4p-13f, -0x1.60aacep-18f,
+                                -0x1.a734b6p-25f, -0x1.d47446p-8f,  -0x1.0614fp-4f,
+                                0x1.464ca4p-7f,   0x1.dc1926p-8f};
+static const float tanh_7[8] = {-0x1.4c8de8p-18f, 0x1.25a954p-15f, 0x1.485a0cp-20f,
+                                0x1.58489ap-27f,  -0x1.4c9656p-5f, 0x1.db05f6p-6f,
+                                0x1.3c224ep-7f,   -0x1.ecaee6p-9f};
+
 FUNCTION(tanh)
 {
-    V size = IAND(a, BITS(0x7fffffff)), least = MORE(size, K(0x1p-20f)), z = MUL(least, least);
-    V c = FMA(K(-0x1.ac833ep-12f), z, K(0x1.41d0ap-9f));
-    c = FMA(c, z, K(-0x1.0a65a2p-7f));
-    c = FMA(c, z, K(0x1.61cbdp-6f));
-    c = FMA(c, z, K(-0x1.b9a446p-5f));
-    c = FMA(c, z, K(0x1.110e1ap-3f));
-    c = FMA(c, z, K(-0x1.555548p-2f));
-    V near = FMA(MUL(z, c), size, size);
-    V rounder = K(0x1.8000fep23f), x = LESS(K(10.0f), least);
-    V t = FMA(x, K(0x1.715476p+1f), rounder), n = SUB(t, rounder);
-    V r = FNMA(n, K(-0x1.05c61p-30f), FNMA(n, K(0x1.62e43p-2f), x));
-    V p = FMA(K(0x1.6db4eap-5f), r, K(0x1.123bdep-3f));
-    p = FMA(p, r, K(0x1.55545ep-2f));
-    p = FMA(p, r, K(0x1.55548ep-1f));
-    p = FMA(p, r, K(1.0f));
-    V q = FMA(MUL(r, r), p, r), power = ISHL(t, 23);
-    V d = FMA(power, q, FMA(power, K(0.5f), K(0.5f)));
-    V far = SUB(K(1.0f), DIV(K(1.0f), d));
-    return WITH_SIGN(PICK(LT(K(0.9f), size), far, near), a);
+    V size = IAND(a, BITS(0x7fffffff)), x = LESS(K(9.015f), size);
+    V i = ISAR(FMA(x, K(0x1.a9b87ap-1f), K(0.5f)), 22), y = SUB(x, AT(tanh_at, i));
+    V p = FMA(AT(tanh_7, i), y, AT(tanh_6, i));
+    p = FMA(p, y, AT(tanh_5, i));
+    p = FMA(p, y, AT(tanh_4, i));
+    p = FMA(p, y, AT(tanh_3, i));
+    p = FMA(p, y, AT(tanh_2, i));
+    p = FMA(p, y, AT(tanh_1, i));
+    V most = MORE(AT(tanh_0, i), LESS(K(0.35f), x));
+    return WITH_SIGN(FMA(p, y, most), a);
 }
 
-/* log(1 + f) - f with f = `f`, s = f f, from sqrt(1/2) - 1 to sqrt(2) - 1. */
+/* log(1 + f) - f with s = f f, from -1/4 to 1/2. */
 #define LOG_TERMS(f, s)                                                                            \
-    V p = FMA(K(0x1.145804p-4f), f, K(-0x1.de3d5p-4f));                                            \
-    p = FMA(p, f, K(0x1.e6f0fp-4f));                                                               \
-    p = FMA(p, f, K(-0x1.fc21ep-4f));                                                              \
-    p = FMA(p, f, K(0x1.23375cp-3f));                                                              \
-    p = FMA(p, f, K(-0x1.555c4ep-3f));                                                             \
-    p = FMA(p, f, K(0x1.99a4b6p-3f));                                                              \
-    p = FMA(p, f, K(-0x1.000006p-2f));                                                             \
-    p = FMA(p, f, K(0x1.555548p-2f));                                                              \
+    V p = FMA(K(-0x1.6d05e6p-5f), f, K(0x1.aa982ep-4f));                                           \
+    p = FMA(p, f, K(-0x1.0d6d14p-3f));                                                             \
+    p = FMA(p, f, K(0x1.289fbcp-3f));                                                              \
+    p = FMA(p, f, K(-0x1.54f512p-3f));                                                             \
+    p = FMA(p, f, K(0x1.9968dp-3f));                                                               \
+    p = FMA(p, f, K(-0x1.00002ep-2f));                                                             \
+    p = FMA(p, f, K(0x1.5555a4p-2f));                                                              \
     V w = MUL(s, FMA(p, f, K(-0.5f)))
 
-/* a = 2^k (1 + f) with 1 + f from sqrt(1/2) to sqrt(2). */
 FUNCTION(log)
 {
-    M tiny = LT(a, K(0x1p-126f));
-    V x = PICK(tiny, MUL(a, K(0x1p23f)), a);
-    V k = ISAR(ISUB(x, BITS(0x3f3504f3)), 23);
-    V f = SUB(ISUB(x, ISHL(k, 23)), K(1.0f)), s = MUL(f, f);
-    V whole = SUB(REAL(k), PICK(tiny, K(23.0f), K(0.0f)));
+    PARTS of = PARTS_OF_ANY(a);
+    V f = SUB(of.m, K(1.0f)), s = MUL(f, f);
     LOG_TERMS(f, s);
-    V l = ADD(f, FMA(whole, LN2_LOW, w));
-    l = FMA(whole, LN2_HIGH, l);
-    V special = PICK(EQ(a, K(0.0f)), K(-__builtin_inff()), BITS(0x7fc00000));
-    l = PICK(LT(K(0.0f), a), l, special);
-    return PICK(EQ(a, K(__builtin_inff())), a, l);
+    V l = ADD(f, FNMA(of.n, LN2_LOW, w));
+    return LOG_OF(FNMA(of.n, LN2_HIGH, l), a);
 }
 
-/* 1 + a = u + lost; u = 2^k (1 + f), and what is lost joins f, which may be 0, and a term for what
+/* 1 + a = u + lost; u = 2^-n (1 + f), and what is lost joins f, which may be 0, and a term for what
  * is lost then. */
 FUNCTION(log1p)
 {
-    V unit = K(1.0f), u = ADD(a, unit), most = SUB(u, unit);
-    V lost = ADD(SUB(unit, SUB(u, most)), SUB(a, most));
-    V k = ISAR(ISUB(u, BITS(0x3f3504f3)), 23), power = ISHL(k, 23);
-    V head = SUB(ISUB(u, power), unit);
-    V tail = MUL(lost, MORE(ISUB(unit, power), K(0.0f)));
+    V unit = K(1.0f), high = MORE(unit, a), low = LESS(unit, a), u = ADD(high, low);
+    V lost = SUB(low, SUB(u, high));
+    PARTS of = PARTS_OF(u);
+    V head = SUB(of.m, unit), tail = SCALED_BY(lost, of.n);
     V f = ADD(head, tail), rest = ADD(SUB(head, f), tail);
     rest = FNMA(rest, f, rest);
-    V s = MUL(f, f), whole = REAL(k);
+    V s = MUL(f, f);
     LOG_TERMS(f, s);
-    V l = ADD(f, ADD(FMA(whole, LN2_LOW, w), rest));
-    l = WITH_SIGN(FMA(whole, LN2_HIGH, l), a);
-    V special = PICK(EQ(a, K(-1.0f)), K(-__builtin_inff()), BITS(0x7fc00000));
-    l = PICK(LT(K(-1.0f), a), l, special);
-    return PICK(EQ(a, K(__builtin_inff())), a, l);
+    V l = ADD(f, ADD(FNMA(of.n, LN2_LOW, w), rest));
+    return LOG_OF(WITH_SIGN(FNMA(of.n, LN2_HIGH, l), a), u);
 }
 
 #undef SPLIT_EXP
@@ -151,15 +159,21 @@ FUNCTION(log1p)
 #undef FNMA
 #undef MORE
 #undef LESS
-#undef IADD
 #undef ISUB
 #undef IAND
 #undef IOR
 #undef ISHL
 #undef ISAR
-#undef REAL
-#undef LT
-#undef EQ
 #undef PICK
+#undef LT
+#undef NOT_LT
 #undef SCALE
+#undef SCALE_WHERE
+#undef SPARED
+#undef PARTS
+#undef PARTS_OF
+#undef PARTS_OF_ANY
+#undef SCALED_BY
+#undef LOG_OF
+#undef AT
 #undef WITH_SIGN
