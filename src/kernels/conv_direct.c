@@ -282,7 +282,8 @@ static void sum_runs(const job *j, const segment *s, int64_t panel, const int64_
         for (int64_t q = s->begin[j->term]; q < s->end[j->term]; q += block) {
             sum(tn_least(block, s->end[j->term] - q), j->in + in + f * runs.a + q * j->run.in,
                 j->row.in, j->run.in, packed + f * runs.b + q * pitch, pitch,
-                tile.at + low * tile.row, tile.row, *started ? TN_TILE_ADD : TN_TILE_STORE, &runs);
+                tile.at + low * tile.row, tile.row, width, *started ? TN_TILE_ADD : TN_TILE_STORE,
+                &runs);
             *started = true;
         }
     }

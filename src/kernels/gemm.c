@@ -155,6 +155,12 @@ static void some_columns(void *ctx, int64_t begin, int64_t end)
 static void by_columns(const job *j, tn_thread_pool *pool)
 {
     const tn_gemm_plan *p = j->p;
+    if (!pool) {
+        if (p->path == TN_GEMM_DIRECT)
+            tn_gemm_direct(p, j->a, j->b, j->c, 0, p->n, j->parts->memory);
+        else tn_gemm_dots_columns(p, j->a, j->b, j->c, 0, p->n, j->parts->memory);
+        return;
+    }
     int64_t unit = p->loops->nv * p->loops->vl, items = (p->n + unit - 1) / unit;
     double tiles = tn_gemm_cost_ns(p->kind, p->loops, products(j->g));
     double reading = (double)p->n * (double)p->k * (double)p->b_size * 0.05;

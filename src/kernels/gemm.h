@@ -40,7 +40,7 @@ enum {
     /* Where rows or columns are at most so many, and k at least so long, sums may be made in lanes:
      * see above. */
     TN_GEMM_LANE_ROWS = 8,
-    TN_GEMM_LANE_K = 32,
+    TN_GEMM_LANE_K = 8,
 };
 
 /* One problem. All strides are in elements, may be 0 (A, B: broadcast) or negative. */

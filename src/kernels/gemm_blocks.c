@@ -186,7 +186,7 @@ static void tile_aside(const block *b, tn_gemm_tile *tile, int64_t rows, int64_t
     _Alignas(64) char beside[MAX_TILE_BYTES], joined[4 * 64];
     bool is_complex = tn_gemm_is_complex(b->g->kind);
     int64_t width = vectors(b, cols) * b->s.loops->vl, pitch = width * b->s.e;
-    tile(b->k, a, a_row, a_col, panel, pitch, beside, pitch, TN_TILE_STORE, NULL);
+    tile(b->k, a, a_row, a_col, panel, pitch, beside, pitch, width, TN_TILE_STORE, NULL);
     for (int64_t r = 0; r < rows; r++) {
         const char *row = beside + r * pitch;
         if (is_complex) {
@@ -219,9 +219,9 @@ static void sweep_panel(const block *b, int64_t panel, int64_t j_begin, int64_t 
         int64_t cols = tn_least(b->s.nr, j_end - j), v = vectors(b, cols);
         const char *packed = b->packed_b + j * b->k * e;
         tn_gemm_tile *tile = loops->tiles[(rows - 1) * loops->nv + v - 1];
-        if (t.direct && cols == v * loops->vl)
-            tile(b->k, a, a_row, a_col, packed, cols * e, t.c + t.rows[0] + j * t.col, t.step,
-                 b->add ? TN_TILE_ADD : TN_TILE_STORE, NULL);
+        if (t.direct && (cols == v * loops->vl || v <= loops->masked))
+            tile(b->k, a, a_row, a_col, packed, v * loops->vl * e, t.c + t.rows[0] + j * t.col,
+                 t.step, cols, b->add ? TN_TILE_ADD : TN_TILE_STORE, NULL);
         else tile_aside(b, tile, rows, j, cols, a, a_row, a_col, packed, &t);
     }
 }

@@ -24,8 +24,14 @@ typedef struct {
     int64_t rows; /* of A done together, at most */
     int64_t cols; /* of C done together */
     int64_t kb;
+    bool in_place;             /* tiles read and write the operands, also parts of vectors */
     char *a, *b, *chain, *sum; /* buffers: [rows][kb], [LOADED_GROUP][cols], [rows][cols] twice */
 } buffers;
+
+static bool is_in_place(const tn_gemm_plan *p)
+{
+    return p->loops->masked && p->a_plain && p->b_plain && p->c_plain && p->c_col == p->e;
+}
 
 static size_t layout(const tn_gemm_plan *p, char *workspace, buffers *out)
 {
@@ -35,6 +41,7 @@ static size_t layout(const tn_gemm_plan *p, char *workspace, buffers *out)
     cols = tn_most(MIN_COLS, tn_least(cols, p->b_plain ? MAX_COLS : MAX_LOADED_COLS));
     out->cols = tn_least(cols, tn_round_up(p->n, nr));
     out->kb = tn_gemm_k_block(p->kind, p->k);
+    out->in_place = is_in_place(p);
     size_t a = p->a_plain ? 0 : (size_t)tn_round_up(out->rows * out->kb * p->e, 64);
     size_t b = (size_t)(LOADED_GROUP * out->cols * p->e),
            c = (size_t)(out->rows * out->cols * p->e);
@@ -51,20 +58,21 @@ size_t tn_gemm_direct_workspace(const tn_gemm_plan *p)
     return layout(p, NULL, &unused);
 }
 
-/* All tiles of rows [0, m) and columns [0, n), n whole vectors. */
+/* All tiles of rows [0, m) and columns [0, n), n whole vectors or tiles masked. */
 static void tiles(const tn_gemm_plan *p, int64_t m, int64_t n, int64_t k, const char *a,
                   int64_t a_row, int64_t a_col, const char *b, int64_t b_row, char *c,
                   int64_t c_row, tn_tile_mode mode)
 {
     const tn_gemm_loops *loops = p->loops;
-    int64_t panels = (m + loops->mr - 1) / loops->mr, nr = loops->nv * loops->vl;
+    int64_t panels = (m + loops->mr - 1) / loops->mr;
     for (int64_t i = 0, left = panels; left; left--) {
         int64_t rows = (m - i + left - 1) / left;
-        for (int64_t j = 0; j < n; j += nr) {
-            int64_t v = n - j >= nr ? loops->nv : (n - j) / loops->vl;
+        for (int64_t j = 0, v = loops->nv; j < n; j += v * loops->vl) {
+            while ((v - 1) * loops->vl >= n - j) v--;
+            if (v > loops->masked && v * loops->vl > n - j) v--;
             loops->tiles[(rows - 1) * loops->nv + v - 1](
                 k, a + i * a_row, a_row, a_col, b + j * p->e, b_row, c + i * c_row + j * p->e,
-                c_row, mode, NULL);
+                c_row, tn_least(n - j, v * loops->vl), mode, NULL);
         }
         i += rows;
     }
@@ -82,8 +90,8 @@ static void load_b(const tn_gemm_plan *p, const char *b, int64_t k, int64_t n, i
     }
 }
 
-/* Rows [0, m) x columns [0, n) of C. `whole`: n is whole vectors, so B can be read and C written in
- * place (where the types allow it). */
+/* Rows [0, m) x columns [0, n) of C. `whole`: n is whole vectors or tiles are masked, so B can be
+ * read and C written in place (where the types allow it). */
 static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m, int64_t n,
                   const char *a, const char *b, char *c)
 {
@@ -116,7 +124,8 @@ static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m
             tn_tile_mode mode = q > 0              ? TN_TILE_CHAIN
                                 : aside || p0 == 0 ? TN_TILE_STORE
                                                    : TN_TILE_ADD;
-            tiles(p, m, width, k, block_a + q * a_col, a_row, a_col, from, b_row, to, to_row, mode);
+            tiles(p, m, b_direct && c_direct ? n : width, k, block_a + q * a_col, a_row, a_col,
+                  from, b_row, to, to_row, mode);
         }
         if (!aside) continue;
         tn_gemm_store *add = tn_gemm_store_for(p->kind, tn_gemm_kind_type(p->kind));
@@ -130,11 +139,18 @@ static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m
 void tn_gemm_direct(const tn_gemm_plan *p, const char *a, const char *b, char *c, int64_t begin,
                     int64_t end, char *workspace)
 {
+    if (is_in_place(p) && p->k * (end - begin) * p->e <= STREAM_BYTES &&
+        tn_gemm_k_block(p->kind, p->k) == p->k) {
+        tiles(p, p->m, end - begin, p->k, a, p->a_row, p->a_col, b + begin * p->e, p->b_row,
+              c + begin * p->e, p->c_row, TN_TILE_STORE);
+        return;
+    }
     buffers w;
     layout(p, workspace, &w);
     int64_t panels = (p->m + p->loops->mr - 1) / p->loops->mr;
     for (int64_t j = begin; j < end; j += w.cols) {
-        int64_t n = tn_least(w.cols, end - j), full = n / p->loops->vl * p->loops->vl;
+        int64_t n = tn_least(w.cols, end - j);
+        int64_t full = w.in_place ? n : n / p->loops->vl * p->loops->vl;
         const char *block_b = b + j * p->b_col;
         for (int64_t i = 0, left = panels; left > 0; left -= PANELS) {
             int64_t m = left <= PANELS ? p->m - i : (p->m - i) * PANELS / left;

@@ -133,6 +133,11 @@ static void store(const tn_gemm_plan *p, int64_t cols, const char *out, char *c)
 void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
                           int64_t begin, int64_t end, char *workspace)
 {
+    if (p->m == 1 && p->b_plain && p->c_plain && p->c_col == p->e && a_is_direct(p)) {
+        p->loops->dot_row(p->k, a, b + begin * p->b_col, p->b_col, end - begin,
+                          c + begin * p->c_col);
+        return;
+    }
     _Alignas(64) char out[MAX_SUM_BYTES];
     for (int64_t j = begin; j < end; j += MAX_COLS) {
         int64_t cols = tn_least(MAX_COLS, end - j);

@@ -34,6 +34,64 @@
 #define NV        2
 #define SHORT_SUM 48 /* products */
 
+/* --- the first `cols` elements of 4 or 8 bytes of a vector; it may have fewer --- */
+
+typedef uint64_t any_vector __attribute__((vector_size(TN_VB), aligned(1), may_alias));
+
+#if defined(__AVX512F__)
+#define TILE_MASKED 1 /* a masked load takes a slot of the multiply-adds */
+typedef __mmask16 tile_mask;
+TN_INLINE tile_mask tile_mask_of(int64_t cols, size_t size)
+{
+    return (tile_mask)(cols < TN_VB / (int64_t)size ? (1u << cols) - 1 : 0xffff);
+}
+TN_INLINE any_vector load_masked(const char *p, tile_mask mask, size_t size)
+{
+    return (any_vector)(size == 4 ? _mm512_maskz_loadu_epi32(mask, p)
+                                  : _mm512_maskz_loadu_epi64((__mmask8)mask, p));
+}
+TN_INLINE void store_masked(char *p, tile_mask mask, size_t size, any_vector x)
+{
+    if (size == 4) _mm512_mask_storeu_epi32(p, mask, (__m512i)x);
+    else _mm512_mask_storeu_epi64(p, (__mmask8)mask, (__m512i)x);
+}
+#elif defined(__AVX2__)
+#define TILE_MASKED 1 /* the mask takes a register */
+typedef __m256i tile_mask;
+TN_INLINE tile_mask tile_mask_of(int64_t cols, size_t size)
+{
+    int n = (int)(cols < 8 ? cols : 8);
+    return size == 4
+               ? _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+               : _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+TN_INLINE any_vector load_masked(const char *p, tile_mask mask, size_t size)
+{
+    return (any_vector)(size == 4 ? _mm256_maskload_epi32((const int *)p, mask)
+                                  : _mm256_maskload_epi64((const long long *)p, mask));
+}
+TN_INLINE void store_masked(char *p, tile_mask mask, size_t size, any_vector x)
+{
+    if (size == 4) _mm256_maskstore_epi32((int *)p, mask, (__m256i)x);
+    else _mm256_maskstore_epi64((long long *)p, mask, (__m256i)x);
+}
+#else
+#define TILE_MASKED 0
+typedef int tile_mask;
+TN_INLINE tile_mask tile_mask_of(int64_t cols, size_t size)
+{
+    return 0;
+}
+TN_INLINE any_vector load_masked(const char *p, tile_mask mask, size_t size)
+{
+    return *(const any_vector *)p;
+}
+TN_INLINE void store_masked(char *p, tile_mask mask, size_t size, any_vector x)
+{
+    *(any_vector *)p = x;
+}
+#endif
+
 /* --- a vector of f32 from as many narrower elements, at any address --- */
 
 #if defined(__AVX512F__)
@@ -234,7 +292,6 @@ TN_INLINE void block8(char *dst, int64_t dst_row, const char *src, int64_t src_r
                 *(E *)(dst + p * dst_row + i * bytes) =                                            \
                     *(const E *)(src + i * src_row + p * bytes);                                   \
     }
-typedef uint64_t any_vector __attribute__((vector_size(TN_VB), aligned(1), may_alias));
 typedef uint32_t any32 __attribute__((may_alias));
 typedef uint64_t any64 __attribute__((may_alias));
 #if defined(__AVX512F__)
@@ -341,6 +398,7 @@ static void copy_panel(char *dst, const char *src, int64_t src_row, int64_t rows
 
 #define FLOAT_LOOPS(name, bytes, ...)                                                              \
     {.mr = REAL_MR,                                                                                \
+     .masked = TILE_MASKED,                                                                        \
      .nv = NV,                                                                                     \
      .vl = TN_VB / bytes,                                                                          \
      .tiles = tiles_##name,                                                                        \
@@ -348,18 +406,20 @@ static void copy_panel(char *dst, const char *src, int64_t src_row, int64_t rows
      .dot_cols = 1 << DC,                                                                          \
      .dots = all_dots_##name,                                                                      \
      .reduce_lanes = reduce_lanes_##name,                                                          \
+     .dot_row = dot_row_##name,                                                                    \
      __VA_ARGS__}
-#define LOOPS(rows, name, bytes) {.mr = rows, .nv = NV, .vl = TN_VB / bytes, .tiles = tiles_##name}
+#define LOOPS(rows, name, bytes, ...)                                                              \
+    {.mr = rows, .nv = NV, .vl = TN_VB / bytes, .tiles = tiles_##name, __VA_ARGS__}
 
 extern const tn_gemm_table TN_ISA_NAME(tn_gemm_table);
 const tn_gemm_table TN_ISA_NAME(tn_gemm_table) = {
     .kinds = {[TN_GEMM_F32] = FLOAT_LOOPS(f32, 4, .narrow_dots = {dots_bf16, dots_i8, dots_u8}),
               [TN_GEMM_F64] = FLOAT_LOOPS(f64, 8),
-              [TN_GEMM_I32] = LOOPS(REAL_MR, u32, 4),
-              [TN_GEMM_P16] = LOOPS(REAL_MR, p16, 4),
-              [TN_GEMM_I64] = LOOPS(REAL_MR, u64, 8),
-              [TN_GEMM_C64] = LOOPS(COMPLEX_MR, complex_f32, 4),
-              [TN_GEMM_C128] = LOOPS(COMPLEX_MR, complex_f64, 8)},
+              [TN_GEMM_I32] = LOOPS(REAL_MR, u32, 4, .masked = TILE_MASKED),
+              [TN_GEMM_P16] = LOOPS(REAL_MR, p16, 4, .masked = TILE_MASKED),
+              [TN_GEMM_I64] = LOOPS(REAL_MR, u64, 8, .masked = TILE_MASKED),
+              [TN_GEMM_C64] = LOOPS(COMPLEX_MR, complex_f32, 4, ),
+              [TN_GEMM_C128] = LOOPS(COMPLEX_MR, complex_f64, 8, )},
     .transpose4 = transpose4,
     .transpose8 = transpose8,
     .f32_of_bf16 = f32_of_bf16,

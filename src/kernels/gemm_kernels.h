@@ -44,12 +44,13 @@ typedef struct {
     int64_t n, a, b; /* runs, and bytes from the start of one to the start of the next */
 } tn_tile_runs;
 
-/* One tile. A is read at a + i * a_row + p * a_col, B at b + p * b_row (whole vectors), and C is at
- * c + i * c_row (whole vectors, any alignment). `runs`: NULL for one run. Complex kinds: A is
+/* One tile. A is read at a + i * a_row + p * a_col, B at b + p * b_row, and C is at c + i * c_row
+ * (any alignment), `cols` elements of both: whole vectors, or where tn_gemm_loops.masked says so up
+ * to as many. `runs`: NULL for one run. Complex kinds: A is
  * interleaved; a row of B holds nv vectors of real, then nv of imaginary parts; so does a row of C,
  * and the mode must be STORE. */
 typedef void tn_gemm_tile(int64_t k, const char *a, int64_t a_row, int64_t a_col, const char *b,
-                          int64_t b_row, char *c, int64_t c_row, tn_tile_mode mode,
+                          int64_t b_row, char *c, int64_t c_row, int64_t cols, tn_tile_mode mode,
                           const tn_tile_runs *runs);
 
 /* Sums along k in 64-byte lane vectors: lanes[r][c] += A[r] * B[c] for `steps` steps of 64 bytes.
@@ -68,6 +69,7 @@ typedef enum {
 typedef struct {
     int mr, nv, vl;
     tn_gemm_tile *const *tiles; /* [(rows - 1) * nv + vectors - 1] */
+    int masked;                 /* tiles of up to so many vectors need not be whole ones */
     /* Lane sums, [log2 rows][log2 cols] for powers of two up to the limits; NULL: kind has none. */
     int dot_rows, dot_cols;
     tn_gemm_dots *const *dots; /* [3 * log2 rows + log2 cols] */
@@ -75,6 +77,9 @@ typedef struct {
     tn_gemm_dots *const *narrow_dots[TN_GEMM_NARROW_COUNT];
     /* out[i] = the sum of lanes[i], in a fixed tree. */
     void (*reduce_lanes)(const char *lanes, int64_t n, char *out);
+    /* The same sums of one row by `cols` columns, all of k at once: out[j]. */
+    void (*dot_row)(int64_t k, const char *a, const char *b, int64_t b_col, int64_t cols,
+                    char *out);
 } tn_gemm_loops;
 
 typedef struct {

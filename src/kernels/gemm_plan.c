@@ -12,6 +12,7 @@
 
 enum {
     PLAIN_PRODUCTS = 4096, /* complex products of at most so many multiply-adds are plain loops */
+    LANE_K_OF_ROWS = 32,   /* of several rows at once, sums in lanes have to be as long to pay */
     SMALL = 192,           /* products of less than SMALL^3 are not packed */
 };
 
@@ -29,8 +30,9 @@ static void exchange(tn_gemm_plan *p)
 
 static bool dots_fit(const tn_gemm_plan *p)
 {
-    return p->loops->dots && p->m <= TN_GEMM_LANE_ROWS && p->k >= TN_GEMM_LANE_K &&
-           p->b_row == p->b_size && (p->b_col != p->b_size || p->n == 1);
+    return p->loops->dots && p->m <= TN_GEMM_LANE_ROWS &&
+           p->k >= (p->m == 1 ? TN_GEMM_LANE_K : LANE_K_OF_ROWS) && p->b_row == p->b_size &&
+           (p->b_col != p->b_size || p->n == 1);
 }
 
 static bool direct_fits(const tn_gemm_plan *p)

@@ -144,11 +144,12 @@ static void panel(const tn_gemm_plan *p, const operand *a, int64_t i, int64_t ro
     int64_t row = vectors * p->loops->vl * p->e;
     tn_gemm_tile *tile = p->loops->tiles[(rows - 1) * p->loops->nv + vectors - 1];
     const char *from = a->at + i * a->row;
-    if (row == cols * p->e) {
-        tile(k, from, a->row, a->col, b, row, c, p->c_row, add ? TN_TILE_ADD : TN_TILE_STORE, NULL);
+    if (row == cols * p->e || vectors <= p->loops->masked) {
+        tile(k, from, a->row, a->col, b, row, c, p->c_row, cols, add ? TN_TILE_ADD : TN_TILE_STORE,
+             NULL);
         return;
     }
-    tile(k, from, a->row, a->col, b, row, beside, row, TN_TILE_STORE, NULL);
+    tile(k, from, a->row, a->col, b, row, beside, row, vectors * p->loops->vl, TN_TILE_STORE, NULL);
     for (int64_t r = 0; r < rows; r++)
         p->store_c(c + r * p->c_row, p->c_col, beside + r * row, cols, add);
 }
