@@ -340,6 +340,59 @@ enum {
     PATTERN = 256 /* elements that are put together for no more than a tile */
 };
 
+/* `rows` rows of `n` bytes each, as pieces of fixed size of which the last may lie over the one
+ * before. */
+static void copy_rows(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n,
+                      int64_t rows)
+{
+    enum { LONG = 512 };
+#define PIECES(W)                                                                                  \
+    if (n >= W) {                                                                                  \
+        for (int64_t r = 0; r < rows; r++, to += to_step, from += from_step) {                     \
+            int64_t i = 0;                                                                         \
+            for (; i + W <= n; i += W) memcpy(to + i, from + i, W);                                \
+            if (i < n) memcpy(to + n - W, from + n - W, W);                                        \
+        }                                                                                          \
+        return;                                                                                    \
+    }
+    if (n > LONG) {
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(to + r * to_step, from + r * from_step, (size_t)n);
+        return;
+    }
+    PIECES(32)
+    PIECES(16)
+    PIECES(8)
+    PIECES(4)
+    PIECES(2)
+    PIECES(1)
+#undef PIECES
+}
+
+/* Whole rows from the place on, one after the other in memory or cut in the same way; gives how
+ * many elements that were. */
+static int64_t load_whole_rows(const tn_access_map *m, const source *s, place *p, int64_t n,
+                               char *to)
+{
+    uint32_t inner = m->n_dims - 1, outer = inner - 1;
+    if (!inner || s->ramp || m->step[inner] != 1 || p->index[inner]) return 0;
+    if (m->n_cuts && m->cut_dim != inner) return 0;
+    int64_t size = m->size[inner], rows = n / size, left = m->size[outer] - p->index[outer];
+    if (rows > left) rows = left;
+    if (rows < 1) return 0;
+    for (uint32_t k = 0; k <= m->n_cuts; k++) {
+        int64_t begin = k ? m->cut[k - 1] : 0, end = k < m->n_cuts ? m->cut[k] : size;
+        int64_t jump = k ? m->jump[k - 1] : 0;
+        copy_rows(to + begin * s->bytes, size * s->bytes,
+                  s->from + (p->at + begin + jump) * (int64_t)s->bytes, m->step[outer] * s->bytes,
+                  (end - begin) * s->bytes, rows);
+    }
+    p->index[outer] += rows - 1;
+    p->at += (rows - 1) * m->step[outer];
+    advance(p, m, size);
+    return rows * size;
+}
+
 #define SHORT_ROWS(T)                                                                              \
     static void load_short_rows_##T(const tn_access_map *m, const T *from, int64_t begin,          \
                                     int64_t n, T *to)                                              \
@@ -478,13 +531,18 @@ static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t
         spread_of(s)(m, s->from, begin, n, to);
         return;
     }
-    if (!s->ramp && !m->n_cuts && m->size[inner] <= SHORT_ROW && (s->bytes == 4 || s->bytes == 8)) {
+    if (!s->ramp && !m->n_cuts && m->step[inner] != 1 && m->size[inner] <= SHORT_ROW &&
+        (s->bytes == 4 || s->bytes == 8)) {
         if (s->bytes == 4) load_short_rows_uint32_t(m, (const void *)s->from, begin, n, (void *)to);
         else load_short_rows_uint64_t(m, (const void *)s->from, begin, n, (void *)to);
         return;
     }
     place p = place_of(m, begin);
     while (n > 0) {
+        int64_t done = load_whole_rows(m, s, &p, n, to);
+        to += done * s->bytes;
+        n -= done;
+        if (done) continue;
         int64_t run = m->size[inner] - p.index[inner], jump = 0;
         for (uint32_t k = 0; k < m->n_cuts; k++) {
             int64_t left = m->cut[k] - p.index[m->cut_dim];

@@ -213,7 +213,7 @@ UNUSED static tn_status *check_prepared(const tn_op *op, const tn_tensor *operan
                                         const tn_tensor *results)
 {
     tn_prepared p;
-    if (!tn_prepare_op(op, arena, &p)) return NULL;
+    if (!tn_prepare_op(op, NULL, arena, &p)) return NULL;
     size_t bytes = tn_type_bytes(results[0].type);
     tn_tensor again = {aligned_alloc(64, (bytes + 64) & ~(size_t)63), results[0].type};
     assert_non_null(again.data);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/prepared.h"
 
+#include "ops/access.h"
+#include "ops/combiner.h"
 #include "ops/dot.h"
 #include "ops/infer.h"
+#include "ops/lines.h"
 #include "ops/strided.h"
 
 /* --- products --- */
@@ -100,8 +103,28 @@ static bool prepare_copies(const tn_op *op, tn_arena *a, tn_prepared *out)
     return true;
 }
 
-bool tn_prepare_op(const tn_op *op, tn_arena *a, tn_prepared *out)
+/* --- reductions --- */
+
+static tn_status *run_reduction(const tn_op *op, const tn_eval_context *ctx,
+                                const tn_tensor *operands, tn_tensor *results)
 {
+    return tn_lines_run(ctx->prepared, ctx, operands[0].data, operands[1].data, results[0].data);
+}
+
+static bool prepare_reduction(const tn_op *op, const tn_body *const *bodies, tn_arena *a,
+                              tn_prepared *out)
+{
+    tn_lines lines;
+    if (!bodies || tn_is_empty(tn_result_type(op, 0)) ||
+        !tn_lines_find(op, tn_reduction_kind(bodies[0]->shortcut), &lines))
+        return false;
+    *out = (tn_prepared){run_reduction, tn_dup(a, &lines, sizeof lines)};
+    return true;
+}
+
+bool tn_prepare_op(const tn_op *op, const tn_body *const *bodies, tn_arena *a, tn_prepared *out)
+{
+    if (op->kind == TN_OP_reduce) return prepare_reduction(op, bodies, a, out);
     if (op->kind == TN_OP_dot_general || op->kind == TN_OP_ordered_dot)
         return prepare_product(op, a, out);
     return is_copy(op->kind) && prepare_copies(op, a, out);

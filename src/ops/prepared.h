@@ -11,8 +11,9 @@ typedef struct {
     const void *data;
 } tn_prepared;
 
-/* Small products and small copies. False: there is nothing better than the op's evaluator. What is
+/* Small products, small copies, sums and the like; bodies: of its regions, as for its evaluator, or
+ * NULL. False: there is nothing better than the op's evaluator. What is
  * found is in the arena. */
-bool tn_prepare_op(const tn_op *op, tn_arena *a, tn_prepared *out);
+bool tn_prepare_op(const tn_op *op, const tn_body *const *bodies, tn_arena *a, tn_prepared *out);
 
 #endif

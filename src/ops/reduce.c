@@ -47,9 +47,11 @@ tn_status *tn_eval_reduce(const tn_op *op, const tn_eval_context *ctx, const tn_
     tn_ints dims;
     dims.v = tn_op_ints(op, TN_ATTR_dimensions, &dims.n);
     tn_reduction r = {.op = op, .ctx = ctx, .results = results};
+    bool arg = tn_reduce_is_arg(op, ctx->bodies[0]) && !tn_is_empty(t);
+    if (arg && tn_reduce_arg_starts_low(ctx->bodies[0], operands))
+        return tn_reduce_arg(op, ctx, operands, NULL, results);
     TN_TRY(tn_combiner_prepare(op, ctx, 0, operands, n, operands, true, &r.combiner));
-    if (tn_reduce_is_arg(op, ctx->bodies[0]) && !tn_is_empty(t))
-        return tn_reduce_arg(op, ctx, operands, &r.combiner, results);
+    if (arg) return tn_reduce_arg(op, ctx, operands, &r.combiner, results);
     r.sources = operands;
     r.inits = operands + n;
     tn_nest_init(&r.kept);

@@ -36,6 +36,29 @@ bool tn_reduce_is_arg(const tn_op *op, const tn_body *body)
            tn_operand_type(op, 1)->element == body->arg_types[1]->element;
 }
 
+bool tn_reduce_arg_starts_low(const tn_body *body, const tn_tensor *operands)
+{
+    tn_element_type e = operands[2].type->element, places = operands[3].type->element;
+    bool largest = body->shortcut == TN_BODY_ARG_MAX || body->shortcut == TN_BODY_ARG_MAX_OTHER;
+    uint64_t value = 0, place = 0, least;
+    int bits = (int)tn_element_type_bits(e);
+    if (bits < 8 || bits > 64) return false;
+    memcpy(&value, operands[2].data, (size_t)bits / 8);
+    memcpy(&place, operands[3].data, tn_element_type_bytes(places));
+    uint64_t all = UINT64_MAX >> (64 - bits), top = UINT64_C(1) << (bits - 1);
+    switch ((int)e) {
+    case TN_F64: least = UINT64_C(0x7ff) << 52 | (largest ? top : 0); break;
+    case TN_F32: least = UINT64_C(0xff) << 23 | (largest ? top : 0); break;
+    case TN_BF16: least = UINT64_C(0xff) << 7 | (largest ? top : 0); break;
+    case TN_F16: least = UINT64_C(0x1f) << 10 | (largest ? top : 0); break;
+    default:
+        if (!tn_is_integer(e)) return false;
+        if (tn_element_type_class(e) == TN_CLASS_SINT) least = largest ? top : top - 1;
+        else least = largest ? 0 : all;
+    }
+    return place == 0 && value == least;
+}
+
 static bool is_short(const job *j)
 {
     const tn_short_rows *s = &j->kernels.short_rows;
@@ -127,7 +150,7 @@ typedef struct {
 static tn_status *finish(const job *j, const tn_combiner *c, int64_t first, int64_t n, pairs *p,
                          char *scratch, tn_tensor *results)
 {
-    size_t index_width = c->parts[1].from_width;
+    size_t index_width = tn_element_type_bytes(results[1].type->element);
     int64_t kept = j->outer * j->inner, o = first / j->inner, l = first % j->inner;
     for (int64_t i = 0; i < n; i++) {
         tn_arg best = j->best[first + i];
@@ -141,10 +164,11 @@ static tn_status *finish(const job *j, const tn_combiner *c, int64_t first, int6
             p->at[i] = (last_zero(j, first + i) - j->x) / (int64_t)j->width;
         if (++l == j->inner) l = 0, o++;
     }
-    gather(j->width, j->x, p->at, n, p->value);
-    narrow(index_width, p->places, n, p->index);
     void *out[] = {(char *)results[0].data + (size_t)first * j->width,
                    (char *)results[1].data + (size_t)first * index_width};
+    gather(j->width, j->x, p->at, n, c ? (void *)p->value : out[0]);
+    narrow(index_width, p->places, n, c ? (void *)p->index : out[1]);
+    if (!c) return NULL;
     return tn_combiner_run(c, n, (const void *[]){p->init_value, p->init_index},
                            (const void *[]){p->value, p->index}, out, scratch);
 }
@@ -154,7 +178,7 @@ tn_status *tn_reduce_arg(const tn_op *op, const tn_eval_context *ctx, const tn_t
 {
     const tn_type *t = operands[0].type;
     uint32_t n_dims, d = (uint32_t)tn_op_ints(op, TN_ATTR_dimensions, &n_dims)[0];
-    tn_body_shortcut s = c->body->shortcut;
+    tn_body_shortcut s = ctx->bodies[0]->shortcut;
     bool largest = s == TN_BODY_ARG_MAX || s == TN_BODY_ARG_MAX_OTHER;
     bool other = s == TN_BODY_ARG_MAX_OTHER || s == TN_BODY_ARG_MIN_OTHER;
     job j = {.kernels = tn_arg_find(tn_cpu_isa(), largest, t->element),
@@ -169,15 +193,17 @@ tn_status *tn_reduce_arg(const tn_op *op, const tn_eval_context *ctx, const tn_t
     int64_t kept = j.outer * j.inner, pieces = j.outer * j.tiles * j.shares;
     j.best = tn_scratch_alloc(ctx->scratch, (size_t)(kept * j.shares) * sizeof *j.best);
     pairs *p = tn_scratch_alloc(ctx->scratch, sizeof *p);
-    char *scratch = tn_scratch_alloc(ctx->scratch, tn_combiner_scratch(c));
+    char *scratch = tn_scratch_alloc(ctx->scratch, c ? tn_combiner_scratch(c) : 1);
     if (!j.best || !p || !scratch) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
     double each = 0.02 * (double)j.width * (j.inner > 1 && j.inner < 16 ? 16 : 1);
     tn_parallel_for(ctx->pool, pieces, each * (double)(kept * j.length) / (double)pieces + 20,
                     run_pieces, &j);
     const tn_tensor *inits = operands + 2;
     int64_t some = kept < TILE ? kept : TILE;
-    tn_fill(NULL, p->init_value, inits[0].data, j.width, some);
-    tn_fill(NULL, p->init_index, inits[1].data, c->parts[1].from_width, some);
+    if (c) {
+        tn_fill(NULL, p->init_value, inits[0].data, j.width, some);
+        tn_fill(NULL, p->init_index, inits[1].data, c->parts[1].from_width, some);
+    }
     for (int64_t at = 0; at < kept; at += TILE)
         TN_TRY(finish(&j, c, at, kept - at < TILE ? kept - at : TILE, p, scratch, results));
     return NULL;

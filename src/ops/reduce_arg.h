@@ -10,6 +10,10 @@
 bool tn_reduce_has_places(const tn_op *op);
 /* The same for the body too: tn_reduce_arg computes it without operand 1. */
 bool tn_reduce_is_arg(const tn_op *op, const tn_body *body);
+/* Whether the initial pair, operands[2] and [3], never is the result: place 0, and the least value
+ * that there is (of argmin the greatest). */
+bool tn_reduce_arg_starts_low(const tn_body *body, const tn_tensor *operands);
+/* `c`: the body, or NULL where the initial pair need not be joined. */
 tn_status *tn_reduce_arg(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                          const tn_combiner *c, tn_tensor *results) TN_MUST_USE;
 
