@@ -42,10 +42,27 @@ const tn_value *tn_cluster_source(const tn_value *v)
 
 /* --- what is known before --- */
 
+static bool is_splat(const tn_value *v)
+{
+    const tn_literal *l = tn_constant_of(tn_cluster_source(v));
+    return l && l->splat;
+}
+
+/* The operand of which any element may be read for any element of the result. */
+static bool is_table(const tn_op *op, uint32_t operand)
+{
+    return op->kind == TN_OP_take && operand == 0;
+}
+
 static bool is_fusable(const tn_op *op)
 {
     tn_kernel k;
-    if (!tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE) || op->n_operands > TN_KERNEL_OPERANDS)
+    bool takes = op->kind == TN_OP_take;
+    if (!tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE) && !takes) return false;
+    if (op->n_operands > TN_KERNEL_OPERANDS) return false;
+    /* Its table has to be in memory as a whole, which one element or a splat may not be. */
+    if (takes && (tn_type_elements(tn_result_type(op, 0)) < 2 ||
+                  tn_type_elements(tn_operand_type(op, 0)) < 2 || is_splat(op->operands[0])))
         return false;
     if (!tn_type_is_static(op->results[0].type)) return false;
     for (uint32_t i = 0; i < op->n_operands; i++)
@@ -142,7 +159,7 @@ static void look_at(tn_cluster_context *c, const tn_region *r, bool in_body)
             bool mapped = c->flags[v->id] & TN_VALUE_MAPPED;
             /* What a tile program of another region wants is in memory, unless it is mapped there
              * too. */
-            if (fusable && (mapped || v->region == r)) continue;
+            if (fusable && !is_table(op, i) && (mapped || v->region == r)) continue;
             if (!tn_is_relabelling(op) && !is_unread(c, op, i)) want(c, op->operands[i]);
         }
         bool control = tn_op_has_trait(op, TN_TRAIT_CONTROL);
@@ -182,6 +199,15 @@ static int64_t group_of(const tn_groups *f, const tn_value *v)
     return (int64_t)v->op->mark - f->first;
 }
 
+/* The same for operand i of `op`; a table is read from memory in any case. */
+static int64_t group_of_operand(const tn_groups *f, const tn_op *op, uint32_t i)
+{
+    if (!is_table(op, i)) return group_of(f, op->operands[i]);
+    const tn_op *by = tn_cluster_source(op->operands[i])->op;
+    if (!by || by->region != f->region || by->mark < f->first) return NOWHERE;
+    return (int64_t)by->mark - f->first;
+}
+
 static uint32_t add_group(tn_groups *f, tn_group g)
 {
     if (f->n_groups == f->capacity) {
@@ -211,8 +237,8 @@ static bool precedes(const tn_groups *f, const tn_op *op, int64_t g)
 {
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const tn_value *v = tn_cluster_source(op->operands[i]);
-        int64_t made = group_of(f, v);
-        bool linear = !tn_is_mapped(f->c, v) &&
+        int64_t made = group_of_operand(f, op, i);
+        bool linear = !tn_is_mapped(f->c, v) && !is_table(op, i) &&
                       tn_type_elements(v->type) == tn_type_elements(op->results[0].type);
         if (made > g || (made == g && !linear)) return false;
     }
@@ -259,7 +285,7 @@ static uint32_t choose(tn_groups *f, const tn_op *op)
 {
     int64_t last = NOWHERE;
     for (uint32_t i = 0; i < op->n_operands; i++) {
-        int64_t g = group_of(f, op->operands[i]);
+        int64_t g = group_of_operand(f, op, i);
         if (g > last) last = g;
     }
     if (may_join(f, op, last, RECENT_FOR_CONSUMERS, tn_group_limit(f))) return (uint32_t)last;

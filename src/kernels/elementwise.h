@@ -57,6 +57,10 @@ bool tn_kernel_clamp(tn_isa isa, bool scalar_min, bool scalar_max, tn_element_ty
 bool tn_kernel_reduce_precision(tn_isa isa, int exponent_bits, int mantissa_bits, tn_element_type e,
                                 tn_kernel *out);
 
+/* Operands: a table of `size` elements of `bytes` bytes, and indices, i32, that are moved into
+ * [0, size), size < 2^31. False: there is none for that width. */
+bool tn_kernel_take(tn_isa isa, unsigned bytes, int64_t size, tn_kernel *out);
+
 /* --- between the files of the family --- */
 
 /* Elements that composed kernels hold in buffers on the stack. */

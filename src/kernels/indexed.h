@@ -10,7 +10,7 @@
 #define TN_KERNELS_INDEXED_H
 
 #include "base/cpu_features.h"
-#include "ir/ir.h"
+#include "kernels/elementwise.h"
 
 typedef struct {
     const void *indices;
@@ -37,6 +37,7 @@ tn_indexed_fn *tn_indexed_scatter(tn_isa isa, tn_element_type index, tn_op_kind 
 typedef struct {
     tn_indexed_fn *(*gather)(tn_element_type index, size_t width);
     tn_indexed_fn *(*scatter)(tn_element_type index, tn_op_kind combiner, tn_element_type e);
+    tn_kernel_fn *(*take)(size_t width); /* bits[0] is the last element of the table */
 } tn_indexed_build;
 extern const tn_indexed_build tn_indexed_build_baseline, tn_indexed_build_avx2,
     tn_indexed_build_avx512;

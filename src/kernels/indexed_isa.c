@@ -82,17 +82,43 @@ static int64_t gather_vectors_i32_8(const tn_indexed_run *r)
 #define VECTORS_i64_8(r)  0
 #define VECTORS_i64_16(r) 0
 
+/* Windows of `bytes` bytes; short ones as two copies that overlap. */
+#define COPY_WINDOWS(COPY)                                                                         \
+    for (int64_t i = 0; i < r->n; i++) {                                                           \
+        int64_t v = move_inside((int64_t)indices[i * r->index_step], r);                           \
+        const char *from = r->operand + v * r->step + i * r->operand_step;                         \
+        char *to = r->other + i * r->other_step;                                                   \
+        COPY;                                                                                      \
+    }
+#define COPY_ENDS(T)                                                                               \
+    do {                                                                                           \
+        T head, tail;                                                                              \
+        memcpy(&head, from, sizeof head);                                                          \
+        memcpy(&tail, from + bytes - sizeof tail, sizeof tail);                                    \
+        memcpy(to, &head, sizeof head);                                                            \
+        memcpy(to + bytes - sizeof tail, &tail, sizeof tail);                                      \
+    } while (0)
+typedef struct {
+    uint64_t words[4];
+} quarter;
+#define DEFINE_WINDOWS(s, NAME, I)                                                                 \
+    static void gather_windows_##s(const tn_indexed_run *r, size_t bytes)                          \
+    {                                                                                              \
+        const I *indices = r->indices;                                                             \
+        if (bytes >= 4 && bytes <= 8) COPY_WINDOWS(COPY_ENDS(uint32_t))                            \
+        else if (bytes > 8 && bytes <= 16) COPY_WINDOWS(COPY_ENDS(uint64_t))                       \
+        else if (bytes > 16 && bytes <= 32) COPY_WINDOWS(COPY_ENDS(wide))                          \
+        else if (bytes > 32 && bytes <= 64) COPY_WINDOWS(COPY_ENDS(quarter))                       \
+        else COPY_WINDOWS(memcpy(to, from, bytes))                                                 \
+    }
+INDEX_TYPES(DEFINE_WINDOWS)
+
 #define DEFINE_GATHER(s, I, W, T)                                                                  \
     static void gather_##s##_##W(const tn_indexed_run *r)                                          \
     {                                                                                              \
         const I *indices = r->indices;                                                             \
         if (r->size > 1) {                                                                         \
-            size_t bytes = (size_t)r->size * W;                                                    \
-            for (int64_t i = 0; i < r->n; i++) {                                                   \
-                int64_t v = move_inside((int64_t)indices[i * r->index_step], r);                   \
-                memcpy(r->other + i * r->other_step,                                               \
-                       r->operand + v * r->step + i * r->operand_step, bytes);                     \
-            }                                                                                      \
+            gather_windows_##s(r, (size_t)r->size *W);                                             \
             return;                                                                                \
         }                                                                                          \
         int64_t i = VECTORS_##s##_##W(r);                                                          \
@@ -133,6 +159,74 @@ static tn_indexed_fn *find_gather(tn_element_type index, size_t width)
     default: return NULL;
     }
 #undef PICK
+}
+
+/* --- take --- */
+
+static inline int32_t move_to(int32_t v, int32_t last)
+{
+    v = v < 0 ? 0 : v;
+    return v < last ? v : last;
+}
+
+/* How many are done: of those in vectors, and of the rest with what is asked for beside them. */
+#if defined __AVX512F__
+static size_t take_vectors_4(const tn_kernel *k, size_t n, const void *from, const int32_t *at,
+                             void *to)
+{
+    const __m512i zero = _mm512_setzero_si512(), last = _mm512_set1_epi32(k->bits[0]);
+    for (size_t i = 0; i < n; i += 16) {
+        __mmask16 there = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xFFFF;
+        __m512i v = _mm512_maskz_loadu_epi32(there, at + i);
+        v = _mm512_min_epi32(_mm512_max_epi32(v, zero), last);
+        v = _mm512_mask_i32gather_epi32(zero, there, v, from, 4);
+        _mm512_mask_storeu_epi32((uint32_t *)to + i, there, v);
+    }
+    return n;
+}
+static size_t take_vectors_8(const tn_kernel *k, size_t n, const void *from, const int32_t *at,
+                             void *to)
+{
+    const __m256i zero = _mm256_setzero_si256(), last = _mm256_set1_epi32(k->bits[0]);
+    for (size_t i = 0; i < n; i += 8) {
+        __mmask8 there = n - i < 8 ? (__mmask8)((1u << (n - i)) - 1) : 0xFF;
+        __m256i v = _mm256_maskz_loadu_epi32(there, at + i);
+        v = _mm256_min_epi32(_mm256_max_epi32(v, zero), last);
+        __m512i x = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), there, v, from, 8);
+        _mm512_mask_storeu_epi64((uint64_t *)to + i, there, x);
+    }
+    return n;
+}
+#else
+#define take_vectors_4(k, n, from, at, to) 0
+#define take_vectors_8(k, n, from, at, to) 0
+#endif
+#define take_vectors_1(k, n, from, at, to)  0
+#define take_vectors_2(k, n, from, at, to)  0
+#define take_vectors_16(k, n, from, at, to) 0
+
+#define DEFINE_TAKE(W, T)                                                                          \
+    static void take_##W(const tn_kernel *k, size_t n, const void *const *in, void *out)           \
+    {                                                                                              \
+        const T *from = in[0];                                                                     \
+        const int32_t *at = in[1];                                                                 \
+        T *to = out;                                                                               \
+        int32_t last = k->bits[0];                                                                 \
+        size_t i = take_vectors_##W(k, n, from, at, to);                                           \
+        for (; i < n; i++) to[i] = from[move_to(at[i], last)];                                     \
+    }
+WIDTHS(DEFINE_TAKE)
+
+static tn_kernel_fn *find_take(size_t width)
+{
+    switch (width) {
+    case 1: return take_1;
+    case 2: return take_2;
+    case 4: return take_4;
+    case 8: return take_8;
+    case 16: return take_16;
+    default: return NULL;
+    }
 }
 
 /* --- scatter --- */
@@ -352,4 +446,4 @@ static tn_indexed_fn *find_scatter(tn_element_type index, tn_op_kind op, tn_elem
     return find_combiner(index, op, e);
 }
 
-const tn_indexed_build TN_ISA_NAME(tn_indexed_build) = {find_gather, find_scatter};
+const tn_indexed_build TN_ISA_NAME(tn_indexed_build) = {find_gather, find_scatter, find_take};

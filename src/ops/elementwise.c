@@ -46,6 +46,9 @@ static bool find_kernel(const tn_op *op, tn_element_type e, tn_element_type to, 
     case TN_OP_reduce_precision:
         return tn_kernel_reduce_precision(isa, bits_of(op, TN_ATTR_exponent_bits),
                                           bits_of(op, TN_ATTR_mantissa_bits), e, out);
+    case TN_OP_take:
+        return tn_kernel_take(isa, tn_element_type_bytes(e),
+                              tn_type_elements(tn_operand_type(op, 0)), out);
     case TN_OP_select: return tn_kernel_select(isa, is_scalar_beside(op, 0), to, out);
     default: return tn_kernel_elementwise(isa, op->kind, e, out);
     }
@@ -61,8 +64,10 @@ static bool is_quantized(const tn_op *op)
 
 tn_status *tn_elementwise_kernel(const tn_op *op, tn_kernel *out)
 {
-    if (!tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE) || op->n_operands < 1) return refuse(op);
-    if (is_quantized(op)) return refuse(op);
+    bool takes = op->kind == TN_OP_take;
+    if ((!tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE) && !takes) || op->n_operands < 1 ||
+        is_quantized(op))
+        return refuse(op);
     tn_element_type e = tn_operand_type(op, 0)->element, to = tn_result_type(op, 0)->element;
     return find_kernel(op, e, to, out) ? NULL : refuse(op);
 }
@@ -86,6 +91,7 @@ double tn_elementwise_cost(const tn_op *op)
     case TN_OP_sine:
     case TN_OP_tan:
     case TN_OP_tanh: return is_complex ? 50 : is_double ? 8 : 2;
+    case TN_OP_take: return 1;
     case TN_OP_divide:
     case TN_OP_remainder:
     case TN_OP_rsqrt:

@@ -93,18 +93,45 @@ def test_pads_that_fill_gaps():
     same(lambda a, b: pad(a, 0, 0, 1, 2) + pad(b, 0, 1, 0, 2), x, y)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, "bfloat16", np.float32, np.complex64])
+@pytest.mark.parametrize("index", [np.int8, np.uint8, np.int32, np.uint32])
+def test_gathers_of_elements(dtype, index):
+    x = np.arange(120).reshape(6, 4, 5).astype(jnp.dtype(dtype))
+    far = np.random.RandomState(0).randint(-60, 60, (6, 7, 5)).astype(index)  # many of them outside
+    wide = lambda v: v.astype(jnp.float32) if v.dtype == jnp.bfloat16 else v  # NumPy's NaNs of bf16 differ
+    for mode in ("fill", "clip"):
+        same(lambda v, i: wide(v.ravel().at[i * 2].get(mode=mode)), x, far)
+        same(lambda v, i: wide(v.at[:, i[0, 0]].get(mode=mode)), x, far)
+        same(lambda v, i: wide(v.at[i[0], i[1], i[2]].get(mode=mode) + v.at[i[0], i[1], i[2]].get(mode=mode)), x, far // 8)
+        same(lambda v, i: wide(jnp.take_along_axis(v, i, 1, mode=mode)), x, far)
+        same(lambda v, i: wide(jnp.take(v, i, 1, mode=mode)), x, far // 9)
+        same(lambda v, i: wide(jax.vmap(lambda a, b: jnp.take(a, b[:, 0], 0, mode=mode))(v, i)), x, far)
+        for width in (2, 5, 8, 20, 40):  # rows of few elements
+            same(lambda v, i: wide(v.reshape(-1, width).at[i].get(mode=mode)), x, far)
+
+
+def test_tables_that_the_same_program_makes():
+    x, i = np.round(9 * np.random.RandomState(0).randn(500)).astype(np.float32), np.random.RandomState(1).randint(-9, 600, 500)
+    same(lambda v, i: (v * 2)[i] + v * 2, x, i)
+    same(lambda v, i: v[i][i] - v[::-1][i], x, i)
+    same(lambda v, i: jnp.ones(500)[i] + jnp.arange(500)[i] * v, x, i)
+    same(lambda v, i: jnp.take_along_axis(v.reshape(5, 100) - 1, i.reshape(5, 100), 1).sum(1), x, i)
+
+
 def test_programs_are_recognised():
     code = """
 import jax, jax.numpy as jnp, numpy as np
 jax.jit(lambda k: jax.random.uniform(jax.random.wrap_key_data(k), (64, 8)))(np.array([1, 2], np.uint32))
 jax.jit(lambda x: jax.lax.top_k(x, 3))(jnp.arange(100.))
 jax.jit(lambda x: jax.lax.associative_scan(jnp.add, x))(jnp.arange(100.))
+jax.jit(lambda x, i: jnp.take_along_axis(x, i, 1))(jnp.ones((2, 9)), jnp.ones((2, 3), jnp.int32))
 """
     env = dict(os.environ, TN_DUMP="hoist")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
     assert run.returncode == 0, run.stderr[-1000:]
     text = run.stdout + run.stderr
     assert '"tenon.threefry2x32"' in text and '"tenon.sort_head"' in text and '"tenon.weave"' in text
+    assert '"tenon.take"' in text
 
 
 @pytest.mark.parametrize("shape, window, strides, padding", [((2, 9, 7, 16), (1, 3, 3, 1), (1, 2, 2, 1), "SAME"),
