@@ -2,6 +2,7 @@
 /* Compiled once for each instruction set. */
 #include "kernels/strided_loops.h"
 
+#include "kernels/interleave.h"
 #include "kernels/isa.h"
 
 /* Elements by width, without alignment: widened runs start anywhere. */
@@ -10,6 +11,15 @@ typedef uint16_t w2 __attribute__((aligned(1), may_alias));
 typedef uint32_t w4 __attribute__((aligned(1), may_alias));
 typedef uint64_t w8 __attribute__((aligned(1), may_alias));
 typedef unsigned __int128 w16 __attribute__((aligned(1), may_alias));
+
+/* One of every few elements; gives how many are done. */
+static int64_t one_of_few(size_t width, int64_t step, int64_t n, char *dst, const char *src)
+{
+    int64_t w = (int64_t)width;
+    if (step <= 0 || step % w || step / w > TN_INTERLEAVED) return 0;
+    /* Vectors reach up to the element before the next one, and the last one has no next one. */
+    return TN_ISA_NAME(tn_separate)(width, step / w, src, n - 1, 1, &dst);
+}
 
 #define DEFINE_LOOPS(T)                                                                            \
     static void fill_##T(const tn_strided_inner *l, char *dst, const char *src)                    \
@@ -38,7 +48,8 @@ typedef unsigned __int128 w16 __attribute__((aligned(1), may_alias));
             } else if (to == w && from == 2 * w) {                                                 \
                 TN_INDEPENDENT for (int64_t j = 0; j < n; j++) d[j] = s[2 * j];                    \
             } else if (to == w) {                                                                  \
-                for (int64_t j = 0; j < n; j++) d[j] = *(const T *)((const char *)s + j * from);   \
+                int64_t j = one_of_few(sizeof(T), from, n, (char *)d, (const char *)s);            \
+                for (; j < n; j++) d[j] = *(const T *)((const char *)s + j * from);                \
             } else if (from == w && to == 2 * w) {                                                 \
                 for (int64_t j = 0; j < n; j++) d[2 * j] = s[j];                                   \
             } else {                                                                               \

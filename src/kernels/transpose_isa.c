@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kernels/interleave.h"
 #include "kernels/simd.h"
 #include "kernels/strided_loops.h"
 #if defined __AVX512F__
@@ -189,12 +190,39 @@ DEFINE_TRANSPOSE(4)
 DEFINE_TRANSPOSE(8)
 DEFINE_TRANSPOSE(16)
 
+/* A few whole rows or columns in turn; gives how many of the others' elements are done. */
+static int64_t few(size_t width, const tn_transpose_shape *t, char *dst, const char *src)
+{
+    int64_t w = (int64_t)width;
+    if (t->dst_row == t->rows * w && t->rows <= TN_INTERLEAVED) {
+        const char *from[TN_INTERLEAVED];
+        for (int64_t j = 0; j < t->rows; j++) from[j] = src + j * t->src_row;
+        return TN_ISA_NAME(tn_interleave)(width, t->rows, from, t->columns, dst);
+    }
+    if (t->src_row == t->columns * w && t->columns <= TN_INTERLEAVED) {
+        char *to[TN_INTERLEAVED];
+        for (int64_t i = 0; i < t->columns; i++) to[i] = dst + i * t->dst_row;
+        return TN_ISA_NAME(tn_separate)(width, t->columns, src, t->rows, t->columns, to);
+    }
+    return 0;
+}
+
 void TN_ISA_NAME(tn_transpose)(size_t width, const tn_transpose_shape *t, char *dst,
                                const char *src)
 {
     tn_transpose_shape s = *t;
     /* Such stores need whole lines. */
     if (((uintptr_t)dst | (uintptr_t)s.dst_row) % LINE) s.stream = false;
+    int64_t done = few(width, t, dst, src), w = (int64_t)width;
+    if (done && t->dst_row == t->rows * w && t->rows <= TN_INTERLEAVED) {
+        s.columns -= done;
+        dst += done * s.dst_row;
+        src += done * w;
+    } else if (done) {
+        s.rows -= done;
+        dst += done * w;
+        src += done * s.src_row;
+    }
     switch (width) {
     case 1: transpose_1(&s, dst, src); break;
     case 2: transpose_2(&s, dst, src); break;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transpose, reverse, concatenate. */
 #include "base/thread_pool.h"
+#include "kernels/interleave.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/infer.h"
@@ -122,6 +123,45 @@ static void join_rows(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* Operands that each give one element of some bytes to a row. */
+typedef struct {
+    const tn_tensor *operands;
+    int64_t n_operands, width, rows;
+    char *out;
+} interleave_job;
+
+enum { INTERLEAVED_ROWS = 1024 /* of a piece */ };
+
+static void interleave_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const interleave_job *j = ctx;
+    const char *from[TN_INTERLEAVED];
+    begin *= INTERLEAVED_ROWS;
+    end = end * INTERLEAVED_ROWS < j->rows ? end * INTERLEAVED_ROWS : j->rows;
+    for (int64_t i = 0; i < j->n_operands; i++)
+        from[i] = (const char *)j->operands[i].data + begin * j->width;
+    char *to = j->out + begin * j->n_operands * j->width;
+    int64_t done = tn_interleave((size_t)j->width, j->n_operands, from, end - begin, to);
+    tn_strided s;
+    for (int64_t i = 0; i < j->n_operands; i++) {
+        tn_strided_init(&s);
+        tn_strided_push(&s, end - begin - done, j->n_operands * j->width, j->width);
+        tn_strided_run(&s, (size_t)j->width, to + (done * j->n_operands + i) * j->width,
+                       from[i] + done * j->width, NULL);
+    }
+}
+
+/* Do all operands give as much to a row, in bytes that an element may have? */
+static bool are_interleaved(const tn_op *op, const tn_tensor *operands, uint32_t d, int64_t run)
+{
+    int64_t part = operands[0].type->dims[d] * run;
+    bool same = op->n_operands >= 2 && op->n_operands <= TN_INTERLEAVED &&
+                (part == 4 || part == 8 || part == 16);
+    for (uint32_t i = 1; i < op->n_operands && same; i++)
+        same = operands[i].type->dims[d] * run == part;
+    return same;
+}
+
 tn_status *tn_eval_concatenate(const tn_op *op, const tn_eval_context *ctx,
                                const tn_tensor *operands, tn_tensor *results)
 {
@@ -137,6 +177,14 @@ tn_status *tn_eval_concatenate(const tn_op *op, const tn_eval_context *ctx,
         if (at > row || (part && tn_type_elements(from) != rows * part))
             return TN_OP_ERROR(INVALID_ARGUMENT, op, "operand %u, %s, doesn't fit in %s", i,
                                TN_TYPE_IN_MESSAGE(from), TN_TYPE_IN_MESSAGE(to));
+    }
+    if (are_interleaved(op, operands, d, run * w) && !tn_strided_is_recording()) {
+        interleave_job j = {operands, op->n_operands, operands[0].type->dims[d] * run * w, rows,
+                            results[0].data};
+        double cost = 0.1 * (double)(row * w) * INTERLEAVED_ROWS;
+        tn_parallel_for(ctx->pool, (rows + INTERLEAVED_ROWS - 1) / INTERLEAVED_ROWS, cost,
+                        interleave_rows, &j);
+        return NULL;
     }
     if (rows > 1 && row * w >= 64 * (int64_t)op->n_operands && !tn_strided_is_recording()) {
         rows_job j = {operands, op->n_operands, row * w, run * w, d, results[0].data};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/isa_test.h"
 #include "ops/op_test.h"
 #include "ops/strided.h"
 
@@ -331,6 +332,63 @@ TEST(random_copies_equal_a_walk)
     tn_thread_pool_destroy(pool);
 }
 
+/* k arrays of n elements of `width` bytes to one that has them in turn, and back; in memory that
+ * ends where they do. */
+static void check_few(size_t width, int64_t k, int64_t n)
+{
+    int64_t w = (int64_t)width;
+    size_t size = (size_t)(n * k) * width;
+    unsigned char *x = malloc(size), *out = malloc(size), *one = malloc((size_t)n * width);
+    for (size_t i = 0; i < size; i++) x[i] = (unsigned char)random_bits();
+    for (int way = 0; way < 2; way++) {
+        int64_t rows = way ? k : n, columns = way ? n : k;
+        tn_strided s;
+        tn_strided_init(&s);
+        tn_strided_push(&s, columns, rows * w, w);
+        tn_strided_push(&s, rows, w, columns * w);
+        tn_strided_run(&s, width, out, x, NULL);
+        for (int64_t i = 0; i < columns; i++)
+            for (int64_t j = 0; j < rows; j++)
+                assert_memory_equal(out + (i * rows + j) * w, x + (j * columns + i) * w, width);
+    }
+    for (int64_t j = 0; j < k; j++) {
+        tn_strided s;
+        tn_strided_init(&s);
+        tn_strided_push(&s, n, w, k * w);
+        tn_strided_run(&s, width, one, x + j * w, NULL);
+        for (int64_t i = 0; i < n; i++)
+            assert_memory_equal(one + i * w, x + (i * k + j) * w, width);
+    }
+    if (k < 16 && width == 4) {
+        char column[32], row[32], *types = tn_strdup(arena, "");
+        snprintf(column, sizeof column, "%dx1xi32", (int)n);
+        snprintf(row, sizeof row, "%dx%dxi32", (int)n, (int)k);
+        const void *in[16];
+        for (int64_t j = 0; j < k; j++) {
+            types = tn_printf(arena, "%s%s%s", types, j ? ", " : "", column);
+            in[j] = x + j * n * w;
+        }
+        tn_op *op = make_op(TN_OP_concatenate, types, row);
+        SET_INT(op, dimension, 1);
+        void *result[] = {out};
+        RUN(op, in, result);
+        for (int64_t i = 0; i < n * k; i++)
+            assert_memory_equal(out + i * w, x + (i % k * n + i / k) * w, width);
+    }
+    free(x);
+    free(out);
+    free(one);
+}
+
+TEST(few_arrays_are_interleaved_and_separated)
+{
+    static const size_t widths[] = {1, 2, 4, 8, 16};
+    static const int64_t sizes[] = {1, 7, 16, 17, 100, 129, 1500};
+    for (int w = 0; w < 5; w++)
+        for (int64_t k = 2; k < 18; k++)
+            for (int i = 0; i < 7; i++) check_few(widths[w], k, sizes[i]);
+}
+
 TEST(large_transposes_are_right_and_quick)
 {
     enum { N = 1024 };
@@ -351,7 +409,7 @@ TEST(large_transposes_are_right_and_quick)
     free(out);
 }
 
-int main(void)
+static int run_all(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_fills_and_copies),
@@ -370,7 +428,13 @@ int main(void)
         cmocka_unit_test(bitcast_convert_relabels_bits),
         cmocka_unit_test(reshape_and_sizes),
         cmocka_unit_test(random_copies_equal_a_walk),
+        cmocka_unit_test(few_arrays_are_interleaved_and_separated),
         cmocka_unit_test(large_transposes_are_right_and_quick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return run_for_each_isa(run_all);
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interleave.h - a few arrays to one that has their elements in turn, and back, by permutations of
+ * whole vectors. Elements of 4, 8 or 16 bytes at any address; no overlap. Each gives how many of
+ * the n elements of each array are done: not what is no whole vector, and none where that isn't
+ * worth it or isn't known. Threads: no state. */
+#ifndef TN_KERNELS_INTERLEAVE_H
+#define TN_KERNELS_INTERLEAVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cpu_features.h"
+
+enum { TN_INTERLEAVED = 15 /* arrays at most */ };
+
+/* dst[i * k + j] = src[j][i] for j < k. */
+typedef int64_t tn_interleave_fn(size_t width, int64_t k, const char *const *src, int64_t n,
+                                 char *dst);
+tn_interleave_fn tn_interleave_baseline, tn_interleave_avx2, tn_interleave_avx512;
+
+/* dst[j][i] = src[i * k + j] for j < n_out, at most k. Reads k n elements. */
+typedef int64_t tn_separate_fn(size_t width, int64_t k, const char *src, int64_t n, int64_t n_out,
+                               char *const *dst);
+tn_separate_fn tn_separate_baseline, tn_separate_avx2, tn_separate_avx512;
+
+static inline int64_t tn_interleave(size_t width, int64_t k, const char *const *src, int64_t n,
+                                    char *dst)
+{
+#if defined(__x86_64__)
+    switch (tn_cpu_isa()) {
+    case TN_ISA_AVX512: return tn_interleave_avx512(width, k, src, n, dst);
+    case TN_ISA_AVX2: return tn_interleave_avx2(width, k, src, n, dst);
+    default: break;
+    }
+#endif
+    return tn_interleave_baseline(width, k, src, n, dst);
+}
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled once for each instruction set.
+ *
+ * Of K arrays, each of K output vectors has elements of all of them: their lanes are the same in
+ * all inputs, and a mask says whose they are. So it is the other way round. */
+#include "kernels/interleave.h"
+
+#include <string.h>
+
+#include "kernels/simd.h"
+
+#if defined __AVX2__
+
+enum { WORDS = TN_VB / 4, MOST = TN_VB == 64 ? TN_INTERLEAVED : 8 };
+
+#if defined __AVX512F__
+typedef __m512i words_t;
+typedef __mmask16 lane_mask;
+TN_INLINE void set_in(lane_mask *m, int lane)
+{
+    *m = (lane_mask)(*m | 1u << lane);
+}
+/* `out` with lanes of what is at `from`. */
+TN_INLINE words_t pick(words_t out, lane_mask m, words_t lanes, const char *from)
+{
+    return _mm512_mask_permutexvar_epi32(out, m, lanes, _mm512_loadu_si512(from));
+}
+#else
+typedef __m256i words_t;
+typedef union {
+    __m256i v;
+    uint32_t lane[8];
+} lane_mask;
+TN_INLINE void set_in(lane_mask *m, int lane)
+{
+    m->lane[lane] = UINT32_MAX;
+}
+TN_INLINE words_t pick(words_t out, lane_mask m, words_t lanes, const char *from)
+{
+    __m256i words = _mm256_loadu_si256((const __m256i *)from);
+    return _mm256_blendv_epi8(out, _mm256_permutevar8x32_epi32(words, lanes), m.v);
+}
+#endif
+
+/* For each of `n_out` output vectors: which lanes it takes, and from which of the K inputs. */
+typedef struct {
+    union {
+        words_t v;
+        uint32_t lane[WORDS];
+    } lanes[MOST];
+    lane_mask from[MOST][MOST];
+} table;
+
+/* May elements of `width` bytes of k arrays be moved so, and is n of each worth it? */
+TN_INLINE bool is_worth_it(size_t width, int64_t k, int64_t n)
+{
+    return (width == 4 || width == 8 || width == 16) && k >= 2 && k <= MOST && n >= 8 * k;
+}
+
+static void make_table(table *t, int k, int words, bool back, int n_out)
+{
+    int per_vector = WORDS / words; /* elements */
+    for (int v = 0; v < n_out; v++) {
+        for (int i = 0; i < k; i++) t->from[v][i] = (lane_mask){0};
+        for (int lane = 0; lane < WORDS; lane++) {
+            int e = lane / words, at = back ? e * k + v : v * per_vector + e;
+            int element = back ? at % per_vector : at / k;
+            t->lanes[v].lane[lane] = (uint32_t)(element * words + lane % words);
+            set_in(&t->from[v][back ? at / per_vector : at % k], lane);
+        }
+    }
+}
+
+TN_INLINE words_t gather_words(const table *t, int v, int k, const char *const *from, int64_t at)
+{
+    words_t out = {0};
+    UNROLL for (int i = 0; i < k; i++) out = pick(out, t->from[v][i], t->lanes[v].v, from[i] + at);
+    return out;
+}
+
+TN_INLINE int64_t interleave_some(const table *t, int k, int64_t n, int64_t step,
+                                  const char *const *src, char *dst)
+{
+    int64_t i = 0;
+    for (; i + step <= n; i += step, dst += k * TN_VB)
+        for (int v = 0; v < k; v++) {
+            words_t out = gather_words(t, v, k, src, i * (TN_VB / step));
+            memcpy(dst + v * TN_VB, &out, TN_VB);
+        }
+    return i;
+}
+
+TN_INLINE int64_t separate_some(const table *t, int k, int64_t n, int64_t step, const char *src,
+                                int n_out, char *const *dst)
+{
+    int64_t i = 0;
+    for (; i + step <= n; i += step, src += k * TN_VB) {
+        const char *from[MOST];
+        for (int j = 0; j < k; j++) from[j] = src + j * TN_VB;
+        for (int v = 0; v < n_out; v++) {
+            words_t out = gather_words(t, v, k, from, 0);
+            memcpy(dst[v] + i * (TN_VB / step), &out, TN_VB);
+        }
+    }
+    return i;
+}
+
+#endif
+
+int64_t TN_ISA_NAME(tn_interleave)(size_t width, int64_t k, const char *const *src, int64_t n,
+                                   char *dst)
+{
+#if defined __AVX2__
+    if (!is_worth_it(width, k, n)) return 0;
+    table t;
+    make_table(&t, (int)k, (int)width / 4, false, (int)k);
+    int64_t step = TN_VB / (int64_t)width;
+    switch (k) {
+    case 2: return interleave_some(&t, 2, n, step, src, dst);
+    case 3: return interleave_some(&t, 3, n, step, src, dst);
+    case 4: return interleave_some(&t, 4, n, step, src, dst);
+    default: return interleave_some(&t, (int)k, n, step, src, dst);
+    }
+#else
+    (void)width, (void)k, (void)src, (void)n, (void)dst;
+    return 0;
+#endif
+}
+
+int64_t TN_ISA_NAME(tn_separate)(size_t width, int64_t k, const char *src, int64_t n, int64_t n_out,
+                                 char *const *dst)
+{
+#if defined __AVX2__
+    if (!is_worth_it(width, k, n)) return 0;
+    table t;
+    make_table(&t, (int)k, (int)width / 4, true, (int)n_out);
+    int64_t step = TN_VB / (int64_t)width;
+    switch (k) {
+    case 2: return separate_some(&t, 2, n, step, src, (int)n_out, dst);
+    case 3: return separate_some(&t, 3, n, step, src, (int)n_out, dst);
+    case 4: return separate_some(&t, 4, n, step, src, (int)n_out, dst);
+    default: return separate_some(&t, (int)k, n, step, src, (int)n_out, dst);
+    }
+#else
+    (void)width, (void)k, (void)src, (void)n, (void)n_out, (void)dst;
+    return 0;
+#endif
+}
