@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    PANELS = 2, /* of A done together */
+    PANELS = 4, /* of A done together */
     GROUP = 16, /* rows of B streamed together, or more if they are short: */
     GROUP_BYTES = 1 << 14,
     LOADED_GROUP = 8,       /* the same where they go through a buffer */

@@ -206,13 +206,18 @@ static void assign_roles(const tn_type *x, const int64_t *x_strides, const tn_ty
     }
 }
 
-/* Takes the longest loop out of `list`; the others go to the batch. */
-static loop take_longest(loops *list, loops *batch)
+/* Takes one loop out of `list`, the longest or one along which the result is contiguous, since
+ * whole vectors are written there; the others go to the batch. */
+static loop take_one(loops *list, loops *batch)
 {
+    enum { ROW = 8 }; /* elements that are worth it */
     loop longest = {1, 0, 0, 0};
     uint32_t at = list->n;
-    for (uint32_t i = 0; i < list->n; i++)
-        if (list->v[i].size > longest.size) longest = list->v[i], at = i;
+    for (uint32_t i = 0; i < list->n; i++) {
+        bool is_row = list->v[i].c == 1 && list->v[i].size >= ROW;
+        if (list->v[i].size > longest.size || is_row) longest = list->v[i], at = i;
+        if (is_row) break;
+    }
     for (uint32_t i = 0; i < list->n; i++)
         if (i != at) batch->v[batch->n++] = list->v[i];
     return longest;
@@ -265,7 +270,7 @@ static void fill_gemm(const tn_op *op, roles *r, tn_gemm *g)
 {
     g->in_order = op->kind == TN_OP_ordered_dot;
     loop one = {1, 0, 0, 0};
-    loop row = take_longest(&r->rows, &r->batch), column = take_longest(&r->columns, &r->batch);
+    loop row = take_one(&r->rows, &r->batch), column = take_one(&r->columns, &r->batch);
     loop k = r->contract.n ? r->contract.v[0] : one;
     g->m = row.size, g->a_row = row.a, g->c_row = row.c;
     g->n = column.size, g->b_col = column.b, g->c_col = column.c;
