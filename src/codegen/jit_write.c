@@ -44,7 +44,7 @@ static void vector(tn_writer *w, tn_x86_opcode code, unsigned wide, unsigned len
 {
     tn_x86_form f = {
         .code = code, .w = (uint8_t)wide, .length = (uint8_t)length, .broadcast = 1, .imm = imm};
-    if (rm.place == AT_INDEX) f.mask = w->mask;
+    if (rm.place == AT_INDEX) f.mask = w->mask, f.zero = w->zero;
     tn_x86_vector(&w->x, &f, reg, vvvv, &rm);
 }
 
@@ -322,9 +322,11 @@ static void load(tn_writer *w, const tn_jit_instruction *i, unsigned r, bool k)
     else if (i->bytes == 2) load_vector(w, length_of(w, 2), r, at);
     else if (splat) load_splat(w, e, r, k, at);
     else {
+        /* Zeros elsewhere: what was in the register before is not waited for. */
         w->mask = i->in_tail ? TN_WRITER_TAIL : 0;
+        w->zero = i->in_tail;
         load_from(w, e, r, k, at);
-        w->mask = 0;
+        w->mask = w->zero = 0;
     }
 }
 

@@ -58,6 +58,7 @@ typedef struct {
     uint32_t masked; /* the group of lanes that isn't whole, or GROUPS */
     tn_jv made[GROUPS][TN_ROWS_VALUES], row[TN_ROWS_VALUES], splat[TN_ROWS_CODE_PORTS];
     tn_jv acc[TN_ROWS_STEPS][GROUPS], bad[TN_ROWS_STEPS];
+    tn_jv unseen[TN_ROWS_STEPS]; /* what hasn't been looked at for NaN */
 } maker;
 
 #define NONE TN_JIT_NO_VALUE
@@ -467,6 +468,23 @@ static tn_jv as_number(maker *m, const fold *f, tn_jv v)
                 tn_jit_const(&m->piece, 4, 0));
 }
 
+/* Of numbers. */
+static tn_jv extreme(maker *m, const fold *f, tn_jv a, tn_jv b)
+{
+    return emit(m, TN_JIT_RANGE, f->bytes, f->kind == TN_OP_maximum ? 5 : 4, 2, a, b, 0);
+}
+
+/* Notes NaN in v and in what hasn't been looked at, if there is any. */
+static void note_nan(maker *m, uint32_t at, tn_jv v)
+{
+    tn_jv other = m->unseen[at] == NONE ? v : m->unseen[at];
+    if (v == NONE) v = other;
+    m->unseen[at] = NONE;
+    if (v == NONE) return;
+    tn_jv bad = emit(m, TN_JIT_FCMP, m->folds[at].bytes, TN_JIT_UNORDERED, 2, other, v, 0);
+    m->bad[at] = m->bad[at] == NONE ? bad : emit(m, TN_JIT_MASK_OR, 4, 0, 2, m->bad[at], bad, 0);
+}
+
 /* Group `g` of the operand joins m->acc. */
 SMALL static void accumulate(maker *m, uint32_t at, uint32_t g)
 {
@@ -481,10 +499,19 @@ SMALL static void accumulate(maker *m, uint32_t at, uint32_t g)
         *acc = *acc == NONE ? v : combine(m, f, *acc, v);
         return;
     }
-    tn_jv bad = emit(m, TN_JIT_FCMP, f->bytes, TN_JIT_UNORDERED, 2, v, v, 0);
-    m->bad[at] = m->bad[at] == NONE ? bad : emit(m, TN_JIT_MASK_OR, 4, 0, 2, m->bad[at], bad, 0);
+    if (m->unseen[at] == NONE) m->unseen[at] = v;
+    else note_nan(m, at, v);
     if (*acc == NONE) *acc = v;
-    else *acc = emit(m, TN_JIT_RANGE, f->bytes, f->kind == TN_OP_maximum ? 5 : 4, 2, *acc, v, 0);
+    else *acc = extreme(m, f, *acc, v);
+}
+
+/* Floats of a signed integer's order, and back. */
+static tn_jv key_of(maker *m, const fold *f, tn_jv v)
+{
+    enum { A_XOR_B_AND_C = 0x78 };
+    tn_jv most = tn_jit_const(&m->piece, f->bytes, UINT64_MAX >> (f->bytes == 8 ? 1 : 33));
+    tn_jv sign = emit(m, TN_JIT_SAR, f->bytes, 8 * f->bytes - 1, 1, v, 0, 0);
+    return emit(m, TN_JIT_LOGIC, f->bytes, A_XOR_B_AND_C, 3, v, sign, most);
 }
 
 /* Makes one value of m->acc, and with the initial one the result. */
@@ -497,16 +524,29 @@ SMALL static void finish_fold(maker *m, uint32_t at)
     while (n < m->groups && a[n] != NONE) n++;
     if (f->is_float && !is_inexact(f))
         nan = tn_jit_const(&m->piece, f->bytes, f->bytes == 8 ? 0x7ff8000000000000u : 0x7fc00000u);
-    if (f->by_range) a[0] = emit(m, TN_JIT_SELECT, f->bytes, 0, 3, m->bad[at], nan, a[0]);
     for (uint32_t half = m->groups / 2; half; half /= 2) {
-        for (uint32_t k = 0; k < half && k + half < n; k++) a[k] = combine(m, f, a[k], a[k + half]);
+        for (uint32_t k = 0; k < half && k + half < n; k++)
+            a[k] =
+                f->by_range ? extreme(m, f, a[k], a[k + half]) : combine(m, f, a[k], a[k + half]);
         if (n > half) n = half;
+    }
+    tn_jit_op op = f->kind == TN_OP_maximum ? TN_JIT_SMAX : TN_JIT_SMIN;
+    if (f->by_range) {
+        /* As keys, of which a NaN is the one that is wanted. */
+        uint64_t bits = f->bytes == 8 ? 0x7ff8000000000000u : 0x7fc00000u;
+        if (f->kind == TN_OP_minimum) bits |= f->bytes == 8 ? (uint64_t)1 << 63 : 0x80000000u;
+        note_nan(m, at, NONE);
+        tn_jv wins = tn_jit_const(&m->piece, f->bytes, bits);
+        a[0] = emit(m, TN_JIT_SELECT, f->bytes, 0, 3, m->bad[at], wins, a[0]);
+        a[0] = key_of(m, f, a[0]);
     }
     for (uint32_t half = lanes / 2; half; half /= 2) {
         if (half >= m->columns) continue;
         tn_jv other = emit(m, TN_JIT_HALF, f->bytes, half, 1, a[0], 0, 0);
-        a[0] = combine(m, f, a[0], other);
+        a[0] =
+            f->by_range ? emit(m, op, f->bytes, 0, 2, a[0], other, 0) : combine(m, f, a[0], other);
     }
+    if (f->by_range) a[0] = key_of(m, f, a[0]);
     tn_jv v = emit(m, TN_JIT_SPREAD, f->bytes, 0, 1, a[0], 0, 0), init;
     if (f->is_float && !is_inexact(f)) {
         tn_jv bad = emit(m, TN_JIT_FCMP, f->bytes, TN_JIT_UNORDERED, 2, v, v, 0);
@@ -540,6 +580,7 @@ static void begin_piece(maker *m)
     memset(m->made, 0xff, sizeof m->made);
     memset(m->acc, 0xff, sizeof m->acc);
     memset(m->bad, 0xff, sizeof m->bad);
+    memset(m->unseen, 0xff, sizeof m->unseen);
 }
 
 static void store(maker *m, uint32_t port, tn_element_type e, tn_jv v, uint32_t group)
@@ -680,6 +721,7 @@ SMALL static void run_columns(maker *m)
     for (uint32_t i = 0; i < m->n_folds; i++) {
         const fold *f = &m->folds[i];
         if (f->phase != m->now) continue;
+        if (f->by_range) note_nan(m, i, NONE);
         for (uint32_t g = 0; g < m->groups + (f->by_range ? 1u : 0u); g++, phi++) {
             bool bad = g == m->groups;
             tn_jv v = bad ? m->bad[i] : m->acc[i][g];
