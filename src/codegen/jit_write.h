@@ -26,7 +26,7 @@ typedef struct tn_writer {
     tn_x86_operand (*at)(struct tn_writer *w, uint32_t port);
     struct tn_jit_flow *flow; /* NULL in a loop over elements */
     bool strips;              /* r9 is the first element at hand */
-    uint8_t mask;             /* of what is read or written at an index; 0: none */
+    uint8_t mask, zero;       /* of what is read or written at an index; 0: none */
     void (*exit_to)(struct tn_writer *w, uint32_t label);           /* writes a jump if zero */
     void (*kept)(struct tn_writer *w, const tn_jit_instruction *i); /* notes where in[0] is now */
     void *loop;
