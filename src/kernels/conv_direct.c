@@ -42,23 +42,13 @@ static bool share_edge(const tn_conv_part *p, int row, int term)
     return p->rows[row].edge >= 0 && p->rows[row].edge == p->terms[term].edge;
 }
 
-/* Rows [*low, *high) of a loop whose windows lie inside of the input along its edge. */
-static void inner_rows(const tn_conv_part *p, const tn_conv_rows *r, const tn_conv_terms *t,
-                       int64_t *low, int64_t *high)
-{
-    const tn_conv_edge *e = &p->edges[r->edge];
-    int64_t reach = (t->size / t->unit - 1) * e->term_step, room = e->size - e->shift - reach;
-    *low = tn_least(r->size, e->shift < 0 ? tn_ceil_div(-e->shift, e->step) : 0);
-    *high = tn_most(*low, tn_least(r->size, room > 0 ? tn_ceil_div(room, e->step) : 0));
-}
-
 static double tile_cost(const tn_conv_part *p, int row, int term)
 {
     const tn_gemm_loops *loops = &p->table->kinds[p->kind];
     const tn_conv_rows *r = &p->rows[row];
     const tn_conv_terms *t = &p->terms[term];
     int64_t low = 0, high = r->size;
-    if (share_edge(p, row, term)) inner_rows(p, r, t, &low, &high);
+    if (share_edge(p, row, term)) tn_conv_inner_rows(p, r, t, &low, &high);
     double around = (double)tn_conv_row_count(p) / (double)r->size;
     double run = (double)tn_least(t->size, tn_gemm_k_block(p->kind, t->size));
     double runs = (double)tn_conv_term_count(p) / run, fused = 1;
@@ -399,7 +389,7 @@ static void prepare(job *j, const tn_conv_direct_plan *plan)
     j->fused = fused_term(p, plan->row, plan->term);
     j->shared = share_edge(p, plan->row, plan->term);
     j->low = 0, j->high = j->row.size;
-    if (j->shared) inner_rows(p, &j->row, &j->run, &j->low, &j->high);
+    if (j->shared) tn_conv_inner_rows(p, &j->row, &j->run, &j->low, &j->high);
     j->segments = j->low + tn_ceil_div(j->high - j->low, j->loops->mr) + j->row.size - j->high;
     j->all_segments = tn_conv_row_count(p) / j->row.size * j->segments;
     j->n_outer_rows = 0;

@@ -43,7 +43,8 @@ typedef struct {
     char *out;
     int64_t vl, width, height; /* elements of a vector; columns and rows of one item */
     int64_t column_blocks, row_blocks;
-    tn_conv_rows row; /* the innermost loop of rows, done in tiles */
+    tn_conv_rows row;  /* the innermost loop of rows, done in tiles */
+    int64_t low, high; /* rows of it of which all terms are inside */
     tn_gemm_store *store;
     tn_work_parts *parts;
 } job;
@@ -77,20 +78,16 @@ static void fill_terms(const tn_conv_part *p, terms *t)
     }
 }
 
-/* Narrows the ranges to what row q of a loop of rows may use; returns whether all of it was inside.
- */
-static bool narrow(const tn_conv_part *p, const tn_conv_rows *r, int64_t q, int64_t *begin,
+/* Narrows the ranges to what row q of a loop of rows may use. */
+static void narrow(const tn_conv_part *p, const tn_conv_rows *r, int64_t q, int64_t *begin,
                    int64_t *end)
 {
-    bool whole = true;
     for (int i = 0; i < p->n_terms && r->edge >= 0; i++) {
         int64_t low, high;
         if (p->terms[i].edge != r->edge) continue;
         tn_conv_term_range(&p->edges[r->edge], &p->terms[i], q, &low, &high);
-        whole &= low == 0 && high == p->terms[i].size;
         begin[i] = tn_most(begin[i], low), end[i] = tn_least(end[i], high);
     }
-    return whole;
 }
 
 static bool same_ranges(const tn_conv_part *p, const terms *t, const int64_t *begin,
@@ -159,12 +156,10 @@ static void some_items(void *ctx, int64_t begin_item, int64_t end_item)
             int64_t first[TN_CONV_MAX_LOOPS], last[TN_CONV_MAX_LOOPS];
             size_t size = sizeof(int64_t) * (size_t)p->n_terms;
             memcpy(first, begin, size), memcpy(last, end, size);
-            bool whole = narrow(p, &j->row, q, first, last);
             /* Rows that use the same terms make a tile. */
-            for (rows = 1; whole && rows < TN_CONV_LANE_ROWS && q + rows < end_row; rows++) {
-                int64_t unused[2 * TN_CONV_MAX_LOOPS] = {0};
-                if (!narrow(p, &j->row, q + rows, unused, unused + TN_CONV_MAX_LOOPS)) break;
-            }
+            bool whole = q >= j->low && q < j->high;
+            rows = whole ? tn_least(TN_CONV_LANE_ROWS, tn_least(end_row, j->high) - q) : 1;
+            if (!whole) narrow(p, &j->row, q, first, last);
             if (t.n < 0 || !same_ranges(p, &t, first, last)) {
                 memcpy(t.begin, first, size), memcpy(t.end, last, size);
                 fill_terms(p, &t);
@@ -192,6 +187,13 @@ void tn_conv_lanes_run(const tn_conv_part *p, const char *in, const char *kernel
              .row = p->rows[p->n_rows - 1],
              .store = tn_gemm_store_for(p->kind, p->c->type),
              .parts = &parts};
+    j.high = j.row.size;
+    for (int i = 0; i < p->n_terms && j.row.edge >= 0; i++) {
+        int64_t low, high;
+        if (p->terms[i].edge != j.row.edge) continue;
+        tn_conv_inner_rows(p, &j.row, &p->terms[i], &low, &high);
+        j.low = tn_most(j.low, low), j.high = tn_least(j.high, high);
+    }
     int64_t rows = tn_conv_row_count(p), outer = rows / j.row.size;
     /* Few rows, as in the gradient of a kernel: columns are shared out too. */
     j.height = outer < 32 && j.row.size >= 2 * BLOCK_ROWS ? BLOCK_ROWS : j.row.size;

@@ -172,6 +172,15 @@ void tn_conv_term_range(const tn_conv_edge *e, const tn_conv_terms *t, int64_t q
     *end = tn_most(*begin, tn_least(high, taps) * t->unit);
 }
 
+void tn_conv_inner_rows(const tn_conv_part *p, const tn_conv_rows *r, const tn_conv_terms *t,
+                        int64_t *low, int64_t *high)
+{
+    const tn_conv_edge *e = &p->edges[r->edge];
+    int64_t reach = (t->size / t->unit - 1) * e->term_step, room = e->size - e->shift - reach;
+    *low = tn_least(r->size, e->shift < 0 ? tn_ceil_div(-e->shift, e->step) : 0);
+    *high = tn_most(*low, tn_least(r->size, room > 0 ? tn_ceil_div(room, e->step) : 0));
+}
+
 void tn_conv_pack_terms(const tn_conv_part *p, char *dst, int64_t pitch, const char *src,
                         int64_t src_row, int64_t rows, int64_t cols)
 {

@@ -65,4 +65,8 @@ void tn_conv_pack_terms(const tn_conv_part *p, char *dst, int64_t pitch, const c
 void tn_conv_term_range(const tn_conv_edge *e, const tn_conv_terms *t, int64_t q, int64_t *begin,
                         int64_t *end);
 
+/* Rows [*low, *high) of a loop with an edge of which terms `t` of the same edge are all inside. */
+void tn_conv_inner_rows(const tn_conv_part *p, const tn_conv_rows *r, const tn_conv_terms *t,
+                        int64_t *low, int64_t *high);
+
 #endif
