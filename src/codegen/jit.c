@@ -182,9 +182,11 @@ static uint32_t count_ports(const tn_jit_piece *p)
 
 /* --- several groups of lanes side by side ---
  *
- * One group waits for each of its instructions; others have something to do in the meantime. */
+ * One group waits for each of its instructions; others have something to do in the meantime.
+ * Products of integers take ten cycles, so their chains want more groups. */
 
-enum { GROUPS = 4, GROUPED_INSTRUCTIONS = 480, SPARE_REGISTERS = 5, K_REGISTERS = 7 };
+enum { GROUPS = 4, SLOW_GROUPS = 8 };
+enum { GROUPED_INSTRUCTIONS = 480, SPARE_REGISTERS = 5, K_REGISTERS = 7 };
 
 static bool is_shared(const tn_jit_instruction *i)
 {
@@ -198,6 +200,7 @@ static uint32_t choose_groups(const tn_jit_piece *p)
     for (uint32_t v = 0; v < p->n; v++)
         for (uint32_t k = 0; k < p->list[v].n_operands; k++) last[p->list[v].in[k]] = v;
     uint32_t now[2] = {0, 0}, most[2] = {1, 1}, shared = 0, n = 0; /* vectors, masks */
+    bool slow = false;
     for (uint32_t v = 0; v < p->n; v++) {
         const tn_jit_instruction *i = &p->list[v];
         if (is_shared(i)) {
@@ -205,6 +208,7 @@ static uint32_t choose_groups(const tn_jit_piece *p)
             continue;
         }
         n++;
+        slow |= i->op == TN_JIT_IMUL;
         for (uint32_t k = 0; k < i->n_operands; k++) {
             tn_jv o = i->in[k];
             bool again = false;
@@ -216,7 +220,8 @@ static uint32_t choose_groups(const tn_jit_piece *p)
         for (int c = 0; c < 2; c++)
             if (now[c] > most[c]) most[c] = now[c];
     }
-    uint32_t registers = (p->avx512 ? 30 : 14) - SPARE_REGISTERS, groups = GROUPS;
+    uint32_t registers = (p->avx512 ? 30 : 14) - SPARE_REGISTERS;
+    uint32_t groups = slow ? SLOW_GROUPS : GROUPS;
     if (shared >= registers) return 1;
     while (groups > 1 && (groups * most[0] > registers - shared || groups * most[1] > K_REGISTERS ||
                           groups * n > GROUPED_INSTRUCTIONS))

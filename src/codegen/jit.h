@@ -116,6 +116,8 @@ enum {
     TN_JIT_FLT = 17,
     TN_JIT_FLE = 18,
     TN_JIT_NOT_LESS = 21,
+    TN_JIT_NOT_LESS_EQUAL = 22,
+    TN_JIT_NOT_GREATER = 26,
     TN_JIT_FGE = 29,
     TN_JIT_FGT = 30,
     TN_JIT_UNORDERED = 3,

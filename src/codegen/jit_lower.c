@@ -260,12 +260,18 @@ static bool is_plain_constant(const tn_jit_piece *p, tn_jv v, unsigned bytes)
 }
 
 /* NaN if either is NaN, the first one's; -0 below 0. With a constant that is neither NaN nor zero
- * one instruction does it. */
+ * one instruction does it, with 0 two. */
 static tn_jv extreme(tn_jit_piece *p, unsigned bytes, bool max, tn_jv a, tn_jv b)
 {
     tn_jit_op op = max ? TN_JIT_MORE : TN_JIT_LESS;
     if (is_plain_constant(p, a, bytes)) return two(p, op, bytes, a, b);
     if (is_plain_constant(p, b, bytes)) return two(p, op, bytes, b, a);
+    tn_jv zero = real(p, bytes, 0);
+    if (a == zero || b == zero) {
+        tn_jv x = a == zero ? b : a;
+        unsigned how = max ? TN_JIT_NOT_LESS_EQUAL : TN_JIT_NOT_GREATER;
+        return pick(p, bytes, fcmp(p, bytes, how, x, zero), x, zero);
+    }
     tn_jv both = two(p, max ? TN_JIT_AND : TN_JIT_OR, bytes, a, b);
     tn_jv r = pick(p, bytes, fcmp(p, bytes, TN_JIT_UNORDERED, a, a), a, two(p, op, bytes, a, b));
     return pick(p, bytes, fcmp(p, bytes, TN_JIT_FEQ, a, b), both, r);

@@ -146,16 +146,35 @@ typedef struct tn_undefined tn_undefined;
             }                                                                                      \
         }                                                                                          \
     }
-#define CIRCULAR_LOOP(name)                                                                        \
-    GUARDED_LOOP(name##_guarded_f32, float, __builtin_fabsf(a[i]) < TN_CIRCULAR_LIMIT,             \
-                 tn_##name##_near_f32(a[i]), tn_##name##_f32(a[i]))
+#define CIRCULAR_LOOP(name, limit, fast, full)                                                     \
+    GUARDED_LOOP(name, float, __builtin_fabsf(a[i]) < limit, fast(a[i]), full(a[i]))
+/* Two such ways: the second is for blocks with elements that aren't below the first limit. */
+#define SINE_LOOP(name)                                                                            \
+    CIRCULAR_LOOP(name##_below_f32, TN_CIRCULAR_LIMIT, tn_##name##_below_f32, tn_##name##_f32)     \
+    static void name##_guarded_f32(const tn_kernel *k, size_t n, const void *const *in, void *out) \
+    {                                                                                              \
+        for (size_t at = 0; at < n; at += BLOCK) {                                                 \
+            size_t size = n - at < BLOCK ? n - at : BLOCK;                                         \
+            const float *a = (const float *)in[0] + at;                                            \
+            const void *const from[] = {a};                                                        \
+            float *to = (float *)out + at;                                                         \
+            unsigned far = 0;                                                                      \
+            for (size_t i = 0; i < size; i++) far |= !(__builtin_fabsf(a[i]) < TN_SINE_LIMIT);     \
+            if (far) {                                                                             \
+                name##_below_f32(k, size, from, to);                                               \
+                continue;                                                                          \
+            }                                                                                      \
+            TN_INDEPENDENT                                                                         \
+            for (size_t i = 0; i < size; i++) to[i] = tn_##name##_near_f32(a[i]);                  \
+        }                                                                                          \
+    }
 #define CIRCULAR_LOOP_F64(name)                                                                    \
     GUARDED_LOOP(name##_guarded_f64, double, __builtin_fabs(a[i]) < TN_CIRCULAR_LIMIT_F64,         \
                  tn_##name##_near_f64(a[i]), tn_##name##_f64(a[i]))
 // clang-format off
-CIRCULAR_LOOP(sin)
-CIRCULAR_LOOP(cos)
-CIRCULAR_LOOP(tan)
+SINE_LOOP(sin)
+SINE_LOOP(cos)
+CIRCULAR_LOOP(tan_guarded_f32, TN_CIRCULAR_LIMIT, tn_tan_near_f32, tn_tan_f32)
 CIRCULAR_LOOP_F64(sin)
 CIRCULAR_LOOP_F64(cos)
 GUARDED_LOOP(rem_guarded_f32, float, tn_rem_is_near_f32(a[i], b[i]), tn_rem_near_f32(a[i], b[i]),
