@@ -24,8 +24,9 @@ static bool prepare_product(const tn_op *op, tn_arena *a, tn_prepared *out)
 {
     tn_gemm g;
     if (!tn_dot_gemm(op, a, &g)) return false;
-    *out = (tn_prepared){run_product, tn_gemm_small_make(&g, a)};
-    return out->data != NULL;
+    const tn_gemm_small *small = tn_gemm_small_make(&g, a);
+    if (small) *out = (tn_prepared){run_product, small};
+    return small != NULL;
 }
 
 /* --- copies --- */
