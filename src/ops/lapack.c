@@ -189,10 +189,11 @@ typedef struct {
     const tn_lapack_family *family;
     const tn_tensor *operands;
     tn_tensor *results;
-    tn_lapack_item item;  /* all but its pointers */
-    uint32_t batch;       /* leading dimensions */
-    tn_thread_pool *pool; /* for one matrix alone */
-    uint32_t unwanted;    /* results whose content nobody reads, a bit for each */
+    tn_lapack_item item;              /* all but its pointers */
+    uint32_t batch;                   /* leading dimensions */
+    size_t in_bytes[4], out_bytes[6]; /* of one item */
+    tn_thread_pool *pool;             /* for one matrix alone */
+    uint32_t unwanted;                /* results whose content nobody reads, a bit for each */
     tn_piece_memory memory;
     atomic_bool out_of_memory;
 } job;
@@ -209,11 +210,35 @@ static bool is_wanted(const job *j, uint32_t result)
     return !(j->unwanted >> result & 1);
 }
 
+#define TRANSPOSE(T)                                                                               \
+    for (int64_t c = 0; c < columns; c++)                                                          \
+        for (int64_t r = 0; r < rows; r++)                                                         \
+    ((T *)to)[c * rows + r] = ((const T *)from)[r * columns + c]
+
+/* Of matrices so small that to begin a nest of loops would take longer. */
+static void transpose_small(const void *from, void *to, int64_t rows, int64_t columns, size_t width)
+{
+    typedef struct {
+        double part[2];
+    } pair;
+    switch (width) {
+    case 4: TRANSPOSE(uint32_t); break;
+    case 8: TRANSPOSE(uint64_t); break;
+    default: TRANSPOSE(pair); break;
+    }
+}
+
+enum { SMALL = 256 /* elements */ };
+
 /* to[c][r] = from[r][c] */
 static void transpose(const job *j, const void *from, void *to, int64_t rows, int64_t columns,
                       size_t width)
 {
     int64_t w = (int64_t)width;
+    if (rows * columns <= SMALL) {
+        transpose_small(from, to, rows, columns, width);
+        return;
+    }
     tn_strided nest;
     tn_strided_init(&nest);
     tn_strided_push(&nest, columns, rows * w, w);
@@ -265,7 +290,7 @@ static void clear_results(const job *j, const tn_lapack_item *item)
 {
     for (uint32_t i = 0; i < j->op->n_results; i++) {
         bool matrix = j->results[i].type->rank == j->batch + 2;
-        size_t bytes = item_bytes(j->results[i].type, j->batch);
+        size_t bytes = j->out_bytes[i];
         bool whole = matrix && (j->family->by_rows || i + 1 == j->family->to);
         if (bytes && !whole && is_wanted(j, i)) memset(item->out[i], 0, bytes);
     }
@@ -276,8 +301,7 @@ static bool run_item(const job *j, columns *w, int64_t index)
     tn_lapack_item item = j->item;
     for (uint32_t i = 0; i < j->op->n_operands; i++) {
         const tn_type *t = j->operands[i].type;
-        const char *data =
-            (const char *)j->operands[i].data + (size_t)index * item_bytes(t, j->batch);
+        const char *data = (const char *)j->operands[i].data + (size_t)index * j->in_bytes[i];
         item.in[i] = data;
         if (!w->in[i]) continue;
         transpose(j, data, w->in[i], t->dims[j->batch], t->dims[j->batch + 1],
@@ -285,8 +309,7 @@ static bool run_item(const job *j, columns *w, int64_t index)
         item.in[i] = w->in[i];
     }
     for (uint32_t i = 0; i < j->op->n_results; i++) {
-        const tn_type *t = j->results[i].type;
-        size_t bytes = item_bytes(t, j->batch);
+        size_t bytes = j->out_bytes[i];
         item.out[i] = w->out[i] ? w->out[i] : (char *)j->results[i].data + (size_t)index * bytes;
     }
     item.work = &w->work;
@@ -295,8 +318,7 @@ static bool run_item(const job *j, columns *w, int64_t index)
     for (uint32_t i = 0; i < j->op->n_results; i++) {
         const tn_type *t = j->results[i].type;
         if (w->out[i] && is_wanted(j, i))
-            transpose(j, w->out[i],
-                      (char *)j->results[i].data + (size_t)index * item_bytes(t, j->batch),
+            transpose(j, w->out[i], (char *)j->results[i].data + (size_t)index * j->out_bytes[i],
                       t->dims[j->batch + 1], t->dims[j->batch], tn_element_type_bytes(t->element));
     }
     return true;
@@ -339,6 +361,10 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
                               .a = (int)d.of['a']};
     const tn_attr *unwanted = tn_attr_get(j.item.config, UNWANTED);
     j.unwanted = unwanted ? (uint32_t)unwanted->integer : 0;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        j.in_bytes[i] = item_bytes(operands[i].type, j.batch);
+    for (uint32_t i = 0; i < op->n_results; i++)
+        j.out_bytes[i] = item_bytes(results[i].type, j.batch);
     int64_t items = 1;
     for (uint32_t i = 0; i < j.batch; i++) items *= t->dims[i];
     if (items == 1) j.pool = ctx->pool;

@@ -54,6 +54,14 @@ typedef struct {
 
 void tn_lapack_work_end(tn_lapack_work *w);
 
+/* What a call of LAPACK would take longer for than it computes; on out[0], which is the operand's
+ * copy already. `lower`: the triangle of `a` that counts. False: larger, or of another type. */
+enum { TN_LAPACK_SMALL = 8 };
+bool tn_lapack_small_trsm(const tn_lapack_item *i, bool left, bool lower, bool transposed,
+                          bool unit);
+bool tn_lapack_small_potrf(const tn_lapack_item *i, bool lower);
+bool tn_lapack_small_getrf(const tn_lapack_item *i);
+
 extern const tn_lapack_family tn_lapack_families[]; /* ends with a NULL name */
 
 #endif

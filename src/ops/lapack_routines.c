@@ -93,7 +93,7 @@ static bool potrf(const tn_lapack_item *i)
     char uplo = config_char(i, "uplo", 'L') == 'L' ? 'U' : 'L';
     copy(i, 0, 0, i->n, i->n);
     int n = i->n, *info = i->out[1];
-    if (n) CALL(i, &uplo, &n, i->out[0], &n, info);
+    if (n && !tn_lapack_small_potrf(i, uplo == 'U')) CALL(i, &uplo, &n, i->out[0], &n, info);
     return true;
 }
 
@@ -101,7 +101,7 @@ static bool getrf(const tn_lapack_item *i)
 {
     int m = i->m, n = i->n, *info = i->out[2];
     copy(i, 0, 0, m, n);
-    if (m && n) CALL(i, &m, &n, i->out[0], &m, i->out[1], info);
+    if (m && n && !tn_lapack_small_getrf(i)) CALL(i, &m, &n, i->out[0], &m, i->out[1], info);
     return true;
 }
 
@@ -163,6 +163,7 @@ static bool trsm(const tn_lapack_item *i)
     bool single = i->element == TN_F32 || i->element == TN_C64;
     copy(i, 1, 0, m, n);
     if (!m || !n || a != (side == 'L' ? m : n)) return true;
+    if (tn_lapack_small_trsm(i, side == 'L', uplo == 'L', trans != 'N', diag == 'U')) return true;
     side = side == 'L' ? 'R' : 'L';
     uplo = uplo == 'L' ? 'U' : 'L';
     CALL(i, &side, &uplo, &trans, &diag, &n, &m, single ? (void *)one_f32 : one, i->in[0], &a,

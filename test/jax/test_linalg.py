@@ -111,6 +111,32 @@ def test_values_without_vectors(case):
     close(jnp.sort_complex(got), jnp.sort_complex(w), name, 10)
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 13])
+def test_sizes_beside_those_of_small_matrices(n):
+    for name in ("float32", "float64"):
+        rng = np.random.default_rng(n)
+        a, b, wide = random(rng, name, 3, n, n), random(rng, name, 3, n, 5), random(rng, name, 3, 5, n)
+        p = a @ adjoint(a) + n * jnp.eye(n, dtype=name)
+        l = jnp.linalg.cholesky(p)
+        close(l @ adjoint(l), p, name, n)
+        u = jnp.linalg.cholesky(p, upper=True)
+        close(adjoint(u) @ u, p, name, n)
+        close(a @ jnp.linalg.solve(a, b), b, name, 20 * n)
+        lu, pivots, perm = jax.lax.linalg.lu(jnp.concatenate([a, p], -2))
+        factor = jnp.tril(lu, -1) + jnp.eye(2 * n, n, dtype=name)
+        close(factor @ jnp.triu(lu[:, :n]), jnp.take_along_axis(jnp.concatenate([a, p], -2), perm[..., None], -2), name, n)
+        for lower in (False, True):
+            t = jnp.tril(p) if lower else jnp.triu(p)
+            for transpose_a in (False, True):
+                for unit in (False, True):
+                    full = t / n if not unit else (t - t * jnp.eye(n, dtype=name)) / (9 * n) + jnp.eye(n, dtype=name)
+                    m = adjoint(full) if transpose_a else full
+                    kw = dict(lower=lower, transpose_a=transpose_a, unit_diagonal=unit)
+                    close(m @ jax.lax.linalg.triangular_solve(full, b, left_side=True, **kw), b, name, n)
+                    close(jax.lax.linalg.triangular_solve(full, wide, left_side=False, **kw) @ m, wide, name, n)
+    assert np.isnan(np.asarray(jnp.linalg.cholesky(jnp.diag(jnp.arange(n) * -1.0)))[0, 0])
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_single_matrices(name):
     rng = np.random.default_rng(8)
