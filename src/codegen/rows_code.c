@@ -335,6 +335,27 @@ SMALL static tn_jv mapped(maker *m, const tn_rows_step *s, const micro *x, uint3
     return emit(m, TN_JIT_IADD, 4, 0, 2, c, v, 0);
 }
 
+/* One element of a whole array. */
+static tn_jv taken(maker *m, const tn_rows_step *s, const micro *x, tn_jv index)
+{
+    const site *from = &x->in[0];
+    const tn_type *type = tn_operand_type(x->source, 0);
+    uint32_t ref = from->kind == AT_INPUT ? s->refs[from->index] : 0;
+    if (s->per_row != 1 || from->kind != AT_INPUT || m->is_made[ref] || m->failed ||
+        tn_operand_type(x->source, 1)->element != TN_I32 || !tn_jit_has_type(type->element)) {
+        m->failed = true;
+        return 0;
+    }
+    unsigned bytes = tn_element_type_bytes(type->element);
+    tn_rows_port p = {.at = TN_ROWS_AT_VALUE, .ref = ref, .bytes = bytes};
+    uint64_t last = (uint64_t)tn_type_elements(type) - 1;
+    index = emit(m, TN_JIT_SMAX, 4, 0, 2, index, tn_jit_const(&m->piece, 4, 0), 0);
+    index = emit(m, TN_JIT_SMIN, 4, 0, 2, index, tn_jit_const(&m->piece, 4, last), 0);
+    tn_jv v = emit(m, TN_JIT_LOAD_AT, bytes == 8 ? 8 : 4, type->element, 1, index, 0, 0);
+    if (!m->failed) m->piece.list[v].aux = add_port(m, &p);
+    return v;
+}
+
 /* Emits a tile program for a group of lanes; what is not wanted is left out when it is written. */
 SMALL static void run_tile(maker *m, const tn_rows_step *s, uint32_t group)
 {
@@ -355,6 +376,7 @@ SMALL static void run_tile(maker *m, const tn_rows_step *s, uint32_t group)
             for (uint32_t k = 0; k < x->source->n_operands && !m->failed; k++) {
                 tn_element_type e = tn_operand_type(x->source, k)->element;
                 const site *from = &x->in[k];
+                if (x->source->kind == TN_OP_take && k == 0) continue;
                 if (!tn_jit_has_type(e)) m->failed = true;
                 if (from->kind == IN_REGISTER && regs[from->index] == NONE && fill[from->index])
                     from = &t->fill_from[fill[from->index] - 1];
@@ -370,7 +392,8 @@ SMALL static void run_tile(maker *m, const tn_rows_step *s, uint32_t group)
                 }
                 if (in[k] == NONE) m->failed = true;
             }
-            if (m->failed || !tn_jit_lower(&m->piece, x->source, in, &v)) m->failed = true;
+            if (x->source->kind == TN_OP_take) v = taken(m, s, x, in[1]);
+            else if (m->failed || !tn_jit_lower(&m->piece, x->source, in, &v)) m->failed = true;
         }
         if (m->failed) return;
         if (x->out.kind == AT_OUTPUT) out[s->refs[s->tile->n_inputs + x->out.index]] = v;

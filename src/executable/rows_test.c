@@ -46,6 +46,27 @@ static const char layer_norm[] =
     "%r = stablehlo.add %z, %bb : tensor<RxCxT>\n"
     "return %r, %m, %d : tensor<RxCxT>, tensor<RxT>, tensor<RxCxT>\n}\n";
 
+/* One element of each row of a log-softmax, some beyond its ends. */
+static const char loss[] =
+    "func.func @main(%x: tensor<RxCxT>) -> tensor<RxT> {\n"
+    "%inf = stablehlo.constant dense<-1.0e4> : tensor<T>\n"
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"
+    "%m = stablehlo.reduce(%x init: %inf) " MAX "%mb = stablehlo.broadcast_in_dim %m, " OVER_ROWS
+    "%d = stablehlo.subtract %x, %mb : tensor<RxCxT>\n"
+    "%e = stablehlo.exponential %d : tensor<RxCxT>\n"
+    "%s = stablehlo.reduce(%e init: %zero) " SUM "%l = stablehlo.log %s : tensor<RxT>\n"
+    "%lb = stablehlo.broadcast_in_dim %l, " OVER_ROWS
+    "%r = stablehlo.subtract %d, %lb : tensor<RxCxT>\n"
+    "%i = stablehlo.iota dim = 0 : tensor<Rx1xi32>\n"
+    "%seven = stablehlo.constant dense<7> : tensor<Rx1xi32>\n"
+    "%j = stablehlo.multiply %i, %seven : tensor<Rx1xi32>\n"
+    "%k = stablehlo.subtract %j, %seven : tensor<Rx1xi32>\n"
+    "%g = \"stablehlo.gather\"(%r, %k) <{dimension_numbers = #stablehlo.gather<"
+    "collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], "
+    "start_index_map = [1], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = "
+    "array<i64: 1, 1>}> : (tensor<RxCxT>, tensor<Rx1xi32>) -> tensor<RxT>\n"
+    "return %g : tensor<RxT>\n}\n";
+
 /* A mask of places, whose rows have nothing to add where all of it is left out; a count of what is
  * left. */
 static const char masked[] =
@@ -328,8 +349,10 @@ static void rows_give_what_their_ops_give(void **unused)
     n_rows_steps = n_codes = 0;
     static const int some[][2] = {{40, 2}, {70, 31}, {33, 64}, {9, 100}, {7, 1030}, {3, 8300}};
     for (uint32_t i = 0; i < sizeof some / sizeof *some; i++)
-        for (uint32_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) {
             check(masked, some[i][0], some[i][1], types[t]);
+            check(loss, some[i][0], some[i][1], types[t]);
+        }
     if (tn_cpu_isa() == TN_ISA_AVX512) assert_true(n_codes >= 16);
     static const int short_rows[][2] = {{500, 2}, {5000, 3}, {70, 10}, {1000, 16}, {33, 63}};
     n_rows_steps = 0;

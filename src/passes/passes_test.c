@@ -525,6 +525,62 @@ PASS_TEST(windows_that_do_not_fit_stay_scatters)
     assert_false(apply(b, tn_pass_one_window));
 }
 
+/* --- taken --- */
+
+/* One element of each row of x - broadcast(m), where m is of rows or of columns; x is 6x40. */
+static void gather_of_difference(builder *b, bool of_rows, bool wanted)
+{
+    begin_function(b, "main", PARAMS("6x40xf32", "6x1xi32", of_rows ? "6x1xf32" : "40xf32"));
+    tn_value *x = &b->region->args[0], *i = &b->region->args[1], *m = &b->region->args[2];
+    tn_op *wide = add_op(b, TN_OP_broadcast_in_dim, 1, &m, 1, 0);
+    wide->results[0].type = x->type;
+    const int64_t none = 0, one = 1, both[] = {0, 1}, sizes[] = {1, 1};
+    tn_op_set_attr(b->module, wide, TN_ATTR_broadcast_dimensions,
+                   tn_attr_ints(b->arena, of_rows ? both : &one, of_rows ? 2 : 1));
+    tn_value *d = binary(b, TN_OP_subtract, x, &wide->results[0]);
+    tn_op *g = add_op(b, TN_OP_gather, 2, (tn_value *[]){d, i}, 1, 0);
+    g->results[0].type = type_of(b, "6xf32");
+    tn_op_set_attr(b->module, g, TN_ATTR_offset_dims, tn_attr_ints(b->arena, NULL, 0));
+    tn_op_set_attr(b->module, g, TN_ATTR_collapsed_slice_dims, tn_attr_ints(b->arena, &one, 1));
+    tn_op_set_attr(b->module, g, TN_ATTR_operand_batching_dims, tn_attr_ints(b->arena, &none, 1));
+    tn_op_set_attr(b->module, g, TN_ATTR_start_indices_batching_dims,
+                   tn_attr_ints(b->arena, &none, 1));
+    tn_op_set_attr(b->module, g, TN_ATTR_start_index_map, tn_attr_ints(b->arena, &one, 1));
+    tn_op_set_attr(b->module, g, TN_ATTR_index_vector_dim, tn_attr_int(b->arena, 1));
+    tn_op_set_attr(b->module, g, TN_ATTR_slice_sizes, tn_attr_ints(b->arena, sizes, 2));
+    tn_op_set_attr(b->module, g, TN_ATTR_indices_are_sorted, tn_attr_bool(b->arena, false));
+    if (wanted) RETURN(b, &g->results[0], d);
+    else RETURN(b, &g->results[0]);
+}
+
+PASS_TEST(a_difference_is_taken_where_it_is_gathered)
+{
+    gather_of_difference(b, true, false);
+    assert_true(apply(b, tn_pass_taken));
+    const tn_op *d = returned(b, 0)->op;
+    assert_int_equal(d->kind, TN_OP_subtract);
+    assert_true(tn_type_equal(d->results[0].type, type_of(b, "6xf32")));
+    const tn_op *g = d->operands[0]->op, *m = d->operands[1]->op;
+    assert_int_equal(g->kind, TN_OP_gather);
+    assert_ptr_equal(g->operands[0], &b->function->body.args[0]);
+    assert_ptr_equal(g->operands[1], &b->function->body.args[1]);
+    assert_int_equal(m->kind, TN_OP_broadcast_in_dim);
+    assert_int_equal(m->operands[0]->op->kind, TN_OP_reshape);
+    assert_ptr_equal(m->operands[0]->op->operands[0], &b->function->body.args[2]);
+}
+
+PASS_TEST(what_varies_along_the_index_stays_gathered)
+{
+    gather_of_difference(b, false, false);
+    assert_false(apply(b, tn_pass_taken));
+}
+
+PASS_TEST(what_is_wanted_as_a_whole_stays_gathered)
+{
+    gather_of_difference(b, true, true);
+    assert_false(apply(b, tn_pass_taken));
+}
+
 /* --- unwanted --- */
 
 static tn_op *singular_values(builder *b, bool with_vectors)
@@ -607,6 +663,9 @@ int main(void)
         cmocka_unit_test(steps_for_several_ops_stay),
         cmocka_unit_test(scatters_of_one_window_become_updates),
         cmocka_unit_test(windows_that_do_not_fit_stay_scatters),
+        cmocka_unit_test(a_difference_is_taken_where_it_is_gathered),
+        cmocka_unit_test(what_varies_along_the_index_stays_gathered),
+        cmocka_unit_test(what_is_wanted_as_a_whole_stays_gathered),
         cmocka_unit_test(vectors_that_nobody_reads_are_not_asked_for),
         cmocka_unit_test(vectors_of_one_side_are_asked_for_with_the_other),
         cmocka_unit_test(what_is_the_same_in_every_iteration_leaves_all_loops),
