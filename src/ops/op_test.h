@@ -213,13 +213,17 @@ UNUSED static tn_status *check_prepared(const tn_op *op, const tn_tensor *operan
                                         const tn_tensor *results)
 {
     tn_prepared p;
-    if (!tn_prepare_op(op, NULL, arena, &p)) return NULL;
+    const tn_body *bodies[4];
+    for (uint32_t i = 0; i < op->n_regions && i < 4; i++)
+        if (op->kind != TN_OP_reduce && op->kind != TN_OP_scatter) return NULL;
+        else TN_TRY(tn_body_compile(&op->regions[i], arena, &bodies[i]));
+    if (!tn_prepare_op(op, bodies, arena, &p)) return NULL;
     size_t bytes = tn_type_bytes(results[0].type);
     tn_tensor again = {aligned_alloc(64, (bytes + 64) & ~(size_t)63), results[0].type};
     assert_non_null(again.data);
     memset(again.data, 0xa5, bytes);
     tn_scratch scratch = {NULL};
-    tn_eval_context ctx = {.pool = pool, .scratch = &scratch, .prepared = p.data};
+    tn_eval_context ctx = {.pool = pool, .scratch = &scratch, .bodies = bodies, .prepared = p.data};
     tn_status *s = p.eval(op, &ctx, operands, &again);
     if (!s) assert_memory_equal(again.data, results[0].data, bytes);
     tn_scratch_release(&scratch);

@@ -89,6 +89,28 @@ TEST(elements_are_applied_in_order)
     }
 }
 
+TEST(one_window_lies_anywhere_or_is_left_out)
+{
+    static const int32_t places[] = {0, 2, 4, 5, -1, INT32_MIN, INT32_MAX};
+    for (size_t k = 0; k < 2 * sizeof places / sizeof *places; k++) {
+        bool adds = k % 2;
+        tn_op *op = element_op("6x3xf32, 1xi32, 2x3xf32", "6x3xf32", adds ? TN_OP_add : 0, "f32");
+        SET_INTS(op, update_window_dims, 0, 1);
+        SET_NO_INTS(op, inserted_window_dims);
+        SET_INT(op, index_vector_dim, 0);
+        int32_t at = places[k / 2];
+        float x[18], out[18], update[6] = {1, 2, 3, 4, 5, 6};
+        for (int i = 0; i < 18; i++) x[i] = (float)(10 * i);
+        RUN(op, IN(x, &at, update), OUT(out));
+        for (int i = 0; i < 18; i++) {
+            int row = i / 3 - at;
+            bool inside = at >= 0 && at <= 4 && row >= 0 && row < 2;
+            float u = inside ? update[row * 3 + i % 3] : 0;
+            assert_true(out[i] == (inside && !adds ? u : x[i] + u));
+        }
+    }
+}
+
 TEST(unsigned_indices_are_large_not_negative)
 {
     tn_op *op = element_op("4xi32, 3x1xui8, 3xi32", "4xi32", TN_OP_add, "i32");
@@ -193,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scatters_with_batching_dims),
         cmocka_unit_test(elements_are_applied_in_order),
+        cmocka_unit_test(one_window_lies_anywhere_or_is_left_out),
         cmocka_unit_test(unsigned_indices_are_large_not_negative),
         cmocka_unit_test(narrow_floats_round_at_each_update),
         cmocka_unit_test(rows_are_added),
