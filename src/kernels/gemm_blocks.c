@@ -13,8 +13,10 @@ enum {
         1024, /* of a row of B in the part that stays in the second-level cache during one sweep */
     PACK_PANELS = 4, /* packed together, since they share pages and cache lines of B's rows */
     MAX_ROWS_OF_TILE = 14,
-    FEW_ITEMS = 16, /* of a block; then blocks along k are shared out, each summed beside C: */
-    MIN_BLOCKS = 4, /* at least so many */
+    FEW_ITEMS = 16,  /* of a block; then blocks along k are shared out, each summed beside C: */
+    MIN_BLOCKS = 4,  /* at least so many */
+    SHORT_SUM = 128, /* products; and how large operands are that lie outside of the caches: */
+    FAR_BYTES = 1 << 20,
     WAVE_BLOCKS = 64 /* so many before they are added, in order */,
     MAX_TILE_BYTES = MAX_ROWS_OF_TILE * 4 * 64,
 };
@@ -215,7 +217,18 @@ static void sweep_panel(const block *b, int64_t panel, int64_t j_begin, int64_t 
         a = b->packed_a + i * a_row;
     }
     target t = target_of(b, i, rows);
+    /* Where sums are short, rows of the next panel and of C come meanwhile. */
+    bool far = !g->pack_a && a_col == e && b->k <= SHORT_SUM && t.direct &&
+               b->m * (b->k + b->n) * e > FAR_BYTES;
+    int64_t asked = 0, ahead = far && panel + 1 < b->panels ? rows : 0;
     for (int64_t j = j_begin; j < j_end; j += b->s.nr) {
+        int64_t now = tn_least(ahead, ahead * (j + b->s.nr - j_begin) / (j_end - j_begin));
+        for (; asked < now; asked++)
+            for (int64_t at = 0; at < b->k * e; at += 64)
+                __builtin_prefetch(a + (rows + asked) * a_row + at);
+        for (int64_t r = 0; far && r < rows; r++)
+            for (int64_t at = 0; at < b->s.nr * e; at += 64)
+                __builtin_prefetch(t.c + t.rows[r] + j * t.col + at, 1);
         int64_t cols = tn_least(b->s.nr, j_end - j), v = vectors(b, cols);
         const char *packed = b->packed_b + j * b->k * e;
         tn_gemm_tile *tile = loops->tiles[(rows - 1) * loops->nv + v - 1];

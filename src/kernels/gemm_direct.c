@@ -12,9 +12,10 @@ enum {
     PANELS = 4, /* of A done together */
     GROUP = 16, /* rows of B streamed together, or more if they are short: */
     GROUP_BYTES = 1 << 14,
-    LOADED_GROUP = 8,       /* the same where they go through a buffer */
-    STREAM_BYTES = 1 << 17, /* a smaller B is not streamed */
-    SUM_BYTES = 1 << 15,    /* of C being summed */
+    LOADED_GROUP = 8,         /* the same where they go through a buffer */
+    STREAM_VECTORS = 1 << 14, /* a B of fewer stays in the second-level cache (those are larger
+                                 where vectors are wider) and is not streamed */
+    SUM_BYTES = 1 << 15,      /* of C being summed */
     MIN_COLS = 128,
     MAX_COLS = 2048,
     MAX_LOADED_COLS = 512,
@@ -27,6 +28,11 @@ typedef struct {
     bool in_place;             /* tiles read and write the operands, also parts of vectors */
     char *a, *b, *chain, *sum; /* buffers: [rows][kb], [LOADED_GROUP][cols], [rows][cols] twice */
 } buffers;
+
+static bool is_streamed(const tn_gemm_plan *p, int64_t n)
+{
+    return p->k * n > (int64_t)STREAM_VECTORS * p->loops->vl;
+}
 
 static bool is_in_place(const tn_gemm_plan *p)
 {
@@ -99,7 +105,7 @@ static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m
     int64_t width = tn_round_up(n, p->loops->vl), pitch = w->cols * p->e;
     char *sum = c_direct ? c : w->sum;
     int64_t sum_row = c_direct ? p->c_row : pitch;
-    bool stream = !b_direct || p->k * p->n * p->e > STREAM_BYTES;
+    bool stream = !b_direct || is_streamed(p, p->n);
     int64_t streamed = tn_most(GROUP, GROUP_BYTES / (width * p->e));
 
     for (int64_t p0 = 0; p0 < p->k; p0 += w->kb) {
@@ -139,8 +145,7 @@ static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m
 void tn_gemm_direct(const tn_gemm_plan *p, const char *a, const char *b, char *c, int64_t begin,
                     int64_t end, char *workspace)
 {
-    if (is_in_place(p) && p->k * (end - begin) * p->e <= STREAM_BYTES &&
-        tn_gemm_k_block(p->kind, p->k) == p->k) {
+    if (is_in_place(p) && !is_streamed(p, end - begin) && tn_gemm_k_block(p->kind, p->k) == p->k) {
         tiles(p, p->m, end - begin, p->k, a, p->a_row, p->a_col, b + begin * p->e, p->b_row,
               c + begin * p->e, p->c_row, TN_TILE_STORE);
         return;

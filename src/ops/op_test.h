@@ -212,12 +212,15 @@ UNUSED static void make_binary_region(tn_op *op, uint32_t i, tn_op_kind kind, co
 UNUSED static tn_status *check_prepared(const tn_op *op, const tn_tensor *operands,
                                         const tn_tensor *results)
 {
-    tn_prepared p;
+    tn_prepared p = {0};
     const tn_body *bodies[4];
     for (uint32_t i = 0; i < op->n_regions && i < 4; i++)
         if (op->kind != TN_OP_reduce && op->kind != TN_OP_scatter) return NULL;
         else TN_TRY(tn_body_compile(&op->regions[i], arena, &bodies[i]));
-    if (!tn_prepare_op(op, bodies, arena, &p)) return NULL;
+    if (!tn_prepare_op(op, bodies, arena, &p)) {
+        assert_true(!p.eval && !p.data); /* callers keep what they had */
+        return NULL;
+    }
     size_t bytes = tn_type_bytes(results[0].type);
     tn_tensor again = {aligned_alloc(64, (bytes + 64) & ~(size_t)63), results[0].type};
     assert_non_null(again.data);
