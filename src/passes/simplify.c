@@ -375,6 +375,51 @@ static bool simplify_division(tn_module *m, tn_op *op, bool *changed)
     return true;
 }
 
+static tn_value *shifted(tn_module *m, tn_op *where, tn_op_kind kind, tn_value *x, int64_t by_what)
+{
+    tn_value *both[2] = {x, tn_rewrite_splat(m, where, x->type, by_what)};
+    return &tn_rewrite_op(m, where, kind, x->type, 2, both)->results[0];
+}
+
+/* Integers by 2^k are shifted, or masked. Negative ones are rounded to zero: 2^k - 1 is added
+ * first.
+ */
+static bool simplify_integer_division(tn_module *m, tn_op *op, bool *changed)
+{
+    tn_value *x = op->operands[0];
+    const tn_type *t = op->results[0].type;
+    int64_t d;
+    int bits = (int)tn_element_type_bits(t->element), k = 0;
+    bool is_signed = tn_element_type_class(t->element) == TN_CLASS_SINT;
+    if (!tn_is_integer(t->element) || bits < 8 || !tn_type_is_static(t) ||
+        !tn_constant_integer(op->operands[1], &d))
+        return false;
+    if (d < 2 || (d & (d - 1)) || !tn_type_equal(x->type, t)) return false;
+    while (d >> k != 1) k++;
+    if (k > bits - 2) return false;
+    bool divides = op->kind == TN_OP_divide;
+    tn_value *lift = NULL;
+    if (is_signed) {
+        lift = shifted(m, op, TN_OP_shift_right_arithmetic, x, bits - 1);
+        lift = shifted(m, op, TN_OP_shift_right_logical, lift, bits - k);
+        tn_value *both[2] = {x, lift};
+        x = &tn_rewrite_op(m, op, TN_OP_add, t, 2, both)->results[0];
+    }
+    if (!divides && is_signed) {
+        op->kind = TN_OP_subtract;
+        op->operands[0] = shifted(m, op, TN_OP_and, x, d - 1);
+        op->operands[1] = lift;
+    } else {
+        op->kind = !divides    ? TN_OP_and
+                   : is_signed ? TN_OP_shift_right_arithmetic
+                               : TN_OP_shift_right_logical;
+        op->operands[0] = x;
+        op->operands[1] = tn_rewrite_splat(m, op, t, divides ? k : d - 1);
+    }
+    *changed = true;
+    return true;
+}
+
 /* not(not(x)) and -(-x). */
 static bool simplify_twice(tn_op *op, bool *changed)
 {
@@ -512,8 +557,10 @@ static tn_status *simplify_op(tn_module *m, tn_op *op, bool *changed)
     case TN_OP_xor:
         if (simplify_neutral(op, changed) || simplify_same(m, op, changed)) break;
         if (simplify_division(m, op, changed)) break;
+        if (op->kind == TN_OP_divide && simplify_integer_division(m, op, changed)) break;
         simplify_absorbed(op, changed);
         break;
+    case TN_OP_remainder: simplify_integer_division(m, op, changed); break;
     case TN_OP_negate:
     case TN_OP_not: simplify_twice(op, changed); break;
     case TN_OP_select: simplify_select(op, changed); break;

@@ -228,6 +228,29 @@ PASS_TEST(division_by_a_power_of_two_is_multiplication)
     }
 }
 
+PASS_TEST(integers_are_divided_by_powers_of_two_without_division)
+{
+    static const struct {
+        tn_op_kind kind;
+        int32_t by;
+        tn_op_kind becomes;
+    } cases[] = {{TN_OP_divide, 8, TN_OP_shift_right_arithmetic},
+                 {TN_OP_remainder, 8, TN_OP_subtract},
+                 {TN_OP_divide, 1 << 30, TN_OP_shift_right_arithmetic},
+                 {TN_OP_divide, INT32_MIN, TN_OP_divide},
+                 {TN_OP_divide, -8, TN_OP_divide},
+                 {TN_OP_remainder, 0, TN_OP_remainder},
+                 {TN_OP_remainder, 12, TN_OP_remainder}};
+    enum { N = sizeof cases / sizeof *cases };
+    begin_function(b, "main", PARAMS("4xi32"));
+    tn_value *x = &b->region->args[0], *all[N];
+    for (uint32_t i = 0; i < N; i++)
+        all[i] = binary(b, cases[i].kind, x, i32(b, "4xi32", cases[i].by));
+    end_region(b, N, all);
+    assert_true(apply(b, tn_pass_simplify));
+    for (uint32_t i = 0; i < N; i++) assert_int_equal(returned(b, i)->op->kind, cases[i].becomes);
+}
+
 static tn_value *dynamic_slice(builder *b, tn_value *x, tn_value *start, int64_t size,
                                const char *type)
 {
@@ -396,6 +419,7 @@ int main(void)
         cmocka_unit_test(floats_keep_their_zeros_and_nans),
         cmocka_unit_test(neutral_floats_are_dropped),
         cmocka_unit_test(division_by_a_power_of_two_is_multiplication),
+        cmocka_unit_test(integers_are_divided_by_powers_of_two_without_division),
         cmocka_unit_test(slices_at_a_known_place_are_clamped_and_static),
         cmocka_unit_test(branches_whose_choice_is_known_are_opened),
         cmocka_unit_test(what_a_loop_never_changes_is_taken_from_outside),

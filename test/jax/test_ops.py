@@ -51,6 +51,16 @@ def test_integers(name, x64):
     same(lambda a, s: (lax.shift_left(a, s), lax.shift_right_logical(a, s), lax.shift_right_arithmetic(a, s)), x, shift)
 
 
+@pytest.mark.parametrize("name", INTS)
+def test_integers_by_constants(name, x64):
+    info = np.iinfo(name)
+    x = np.array(sorted({min(max(v, info.min), info.max) for v in (
+        *range(-40, 40), *range(info.min, info.min + 9), *range(info.max - 8, info.max + 1), *(1 << k for k in range(info.bits - 1)))}), name)
+    for by in (1, 2, 8, 1 << (info.bits - 2), 3, 12, *([] if info.min == 0 else [-1, -4, info.min])):
+        d = np.asarray(by, name)
+        same(lambda v: (lax.div(v, jnp.full_like(v, d)), lax.rem(v, jnp.full_like(v, d)), v // d, v % d), x)
+
+
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # NumPy's, about NaN in bfloat16
 @pytest.mark.parametrize("name", FLOATS)
 def test_comparisons_with_nan_and_zeros(name, x64):
