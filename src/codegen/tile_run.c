@@ -4,11 +4,13 @@
 #include "base/thread_pool.h"
 #include "codegen/tile.h"
 
+enum { PIECE_AT_LEAST = 512, PIECES_AT_LEAST = 16 };
 #define PORTS_AT_MOST (TN_TILE_OPS * (TN_KERNEL_OPERANDS + 1))
 
 typedef struct {
     const tn_tile_program *p;
     void *const *memory;
+    int64_t piece; /* elements that a thread does at once, at least */
     bool streams;
 } job;
 
@@ -116,16 +118,18 @@ static bool may_stream(const tn_tile_program *p, void *const *memory)
 static void run_tiles(void *ctx, int64_t first, int64_t end)
 {
     const job *j = ctx;
-    int64_t to = end * j->p->tile;
-    run_part(j->p, j->memory, first * j->p->tile, to < j->p->n ? to : j->p->n, j->streams);
+    int64_t to = end * j->piece;
+    run_part(j->p, j->memory, first * j->piece, to < j->p->n ? to : j->p->n, j->streams);
 }
 
 void tn_tile_run(const tn_tile_program *p, struct tn_thread_pool *pool, void *const *memory)
 {
-    job j = {p, memory, may_stream(p, memory)};
-    int64_t n_tiles = (p->n + p->tile - 1) / p->tile;
-    if (n_tiles == 1) run_tiles(&j, 0, 1);
-    else tn_parallel_for(pool, n_tiles, p->cost_ns * p->tile, run_tiles, &j);
+    job j = {p, memory, p->tile, may_stream(p, memory)};
+    /* Large tiles are for little overhead, not for few pieces. */
+    while (j.piece > PIECE_AT_LEAST && p->n < PIECES_AT_LEAST * j.piece) j.piece /= 2;
+    int64_t n_pieces = (p->n + j.piece - 1) / j.piece;
+    if (n_pieces == 1) run_tiles(&j, 0, 1);
+    else tn_parallel_for(pool, n_pieces, p->cost_ns * (double)j.piece, run_tiles, &j);
 }
 
 bool tn_tile_may_overwrite(const tn_tile_program *p, uint32_t in, uint32_t out)
