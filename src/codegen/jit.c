@@ -138,6 +138,10 @@ tn_jv tn_jit_load(tn_jit_piece *p, uint32_t port, tn_element_type e, bool splat)
 
 void tn_jit_store(tn_jit_piece *p, uint32_t port, tn_element_type e, tn_jv v)
 {
+    const tn_jit_instruction *i = &p->list[v];
+    bool cut = e == TN_BF16 && i->op == TN_JIT_AND && p->list[i->in[1]].op == TN_JIT_CONST &&
+               p->list[i->in[1]].aux == 0xffff0000u;
+    if (cut) v = i->in[0]; /* as storing does anyway */
     tn_jit_emit(p, TN_JIT_STORE, bytes_in(p, e), (unsigned)e, port, 1, v, 0, 0);
 }
 

@@ -101,6 +101,7 @@ typedef enum {
     TN_JIT_FCMP,
     TN_JIT_ICMP,
     TN_JIT_UCMP,
+    TN_JIT_TEST, /* have a and b any bit in common? AVX-512 */
     TN_JIT_TAIL, /* the lanes that a row has in its last group: see jit_flow.h; AVX-512 */
     TN_JIT_MASK_AND,
     TN_JIT_MASK_OR,
@@ -142,7 +143,7 @@ typedef struct {
     uint8_t imm, n_operands;
     tn_jv in[3], zero[2];
     tn_jv in_tail; /* 1: of a LOAD or STORE of the lanes alone that TAIL has */
-    uint64_t aux; /* port; bits of a constant */
+    uint64_t aux;  /* port; bits of a constant */
 } tn_jit_instruction;
 
 /* Code of one compilation. */

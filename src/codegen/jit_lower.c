@@ -218,8 +218,14 @@ static tn_jv round_to(tn_jit_piece *p, tn_element_type e, tn_jv v, bool any_nan)
 {
     if (e == TN_F16) return p->half ? v : one(p, TN_JIT_F16_ROUND, 4, v);
     if (e != TN_BF16) return v;
-    tn_jv odd = two(p, TN_JIT_AND, 4, shift(p, TN_JIT_SHR, 4, v, 16), bits32(p, 1));
-    tn_jv up = two(p, TN_JIT_IADD, 4, two(p, TN_JIT_IADD, 4, v, bits32(p, 0x7fff)), odd);
+    tn_jv even = bits32(p, 0x7fff), up;
+    if (p->avx512) {
+        tn_jv odd = two(p, TN_JIT_TEST, 4, v, bits32(p, 0x10000));
+        up = two(p, TN_JIT_IADD, 4, v, pick(p, 4, odd, bits32(p, 0x8000), even));
+    } else {
+        tn_jv odd = two(p, TN_JIT_AND, 4, shift(p, TN_JIT_SHR, 4, v, 16), bits32(p, 1));
+        up = two(p, TN_JIT_IADD, 4, two(p, TN_JIT_IADD, 4, v, even), odd);
+    }
     if (any_nan) {
         tn_jv quiet = two(p, TN_JIT_OR, 4, v, bits32(p, 0x400000));
         up = pick(p, 4, fcmp(p, 4, TN_JIT_UNORDERED, v, v), quiet, up);

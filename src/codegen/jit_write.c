@@ -357,6 +357,17 @@ static void store_one(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x8
     }
 }
 
+/* The high halves of r's elements side by side in `temp`; AVX-512. */
+static void pack_high_halves(tn_writer *w, unsigned r)
+{
+    static const uint16_t odd[16] = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+    unsigned length = length_of(w, 4);
+    tn_x86_operand table = tn_x86_constant_operand(&w->x, TN_X86_TABLE, (uintptr_t)odd);
+    tn_x86_form load = {.code = CODE(1, 0, 0x10), .length = (uint8_t)length, .imm = -1};
+    tn_x86_vector(&w->x, &load, w->temp2, 0, &table);
+    vector(w, CODE(2, 1, 0x8d), 1, length, -1, w->temp, w->temp2, REG(r)); /* vpermw */
+}
+
 /* 8 or 4 elements of 32 bits as 16 or 8 bits each. */
 static void store_packed(tn_writer *w, tn_element_type e, unsigned r, tn_x86_operand at)
 {
@@ -393,12 +404,14 @@ static void store_to(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86
     switch ((int)e) {
     case TN_F16: vector(w, CODE(3, 1, 0x1d), 0, length, 0, r, 0, at); return;
     case TN_BF16:
-        vector(w, CODE(1, 1, 0x72), 0, length, 16, 2, t, REG(r));
-        if (w->x.avx512) vector(w, CODE(2, 2, 0x33), 0, length, -1, t, 0, at);
-        else {
-            copy(w, length, w->temp2, t);
-            store_packed(w, e, w->temp2, at);
+        if (w->x.avx512) {
+            pack_high_halves(w, r);
+            if (w->lanes * bytes < 16) vector(w, CODE(1, 1, 0xd6), 1, 0, -1, t, 0, at); /* vmovq */
+            else vector(w, CODE(1, 3, 0x7f), 1, length_of(w, bytes), -1, t, 0, at); /* vmovdqu16 */
+            return;
         }
+        vector(w, CODE(1, 1, 0x72), 0, length, 16, 2, w->temp2, REG(r));
+        store_packed(w, e, w->temp2, at);
         return;
     case TN_I1:
         if (!w->x.avx512) break;
@@ -434,11 +447,9 @@ static void stream(tn_writer *w, const tn_jit_instruction *i)
         else store_to(w, e, r, k, at);
         return;
     }
-    if (narrow && e == TN_BF16) vector(w, CODE(1, 1, 0x72), 0, length, 16, 2, t, REG(r));
-    unsigned from = e == TN_BF16 ? t : r;
-    if (narrow && e == TN_F16) vector(w, CODE(3, 1, 0x1d), 0, length, 0, r, 0, REG(t));
-    else if (narrow)
-        vector(w, CODE(2, 2, bytes == 1 ? 0x31 : 0x33), 0, length, -1, from, 0, REG(t));
+    if (narrow && e == TN_BF16) pack_high_halves(w, r);
+    else if (narrow && e == TN_F16) vector(w, CODE(3, 1, 0x1d), 0, length, 0, r, 0, REG(t));
+    else if (narrow) vector(w, CODE(2, 2, bytes == 1 ? 0x31 : 0x33), 0, length, -1, r, 0, REG(t));
     vector(w, CODE(1, 0, 0x2b), 0, length_of(w, bytes), -1, narrow ? t : r, 0, at); /* vmovntps */
 }
 
@@ -590,6 +601,7 @@ static void write_compare(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
     tn_x86_opcode real = CODE(1, wide ? 1 : 0, 0xc2);
     if (w->x.avx512) {
         if (i->op == TN_JIT_FCMP) vector(w, real, wide, length, i->imm, d, a, b);
+        else if (i->op == TN_JIT_TEST) vector(w, CODE(2, 1, 0x27), wide, length, -1, d, a, b);
         else
             vector(w, CODE(3, 1, i->op == TN_JIT_ICMP ? 0x1f : 0x1e), wide, length, i->imm, d, a,
                    b);
@@ -809,7 +821,8 @@ static void write_instruction(tn_writer *w, tn_jv v)
     case TN_JIT_LOOKUP: write_lookup(w, i, v); return;
     case TN_JIT_FCMP:
     case TN_JIT_ICMP:
-    case TN_JIT_UCMP: write_compare(w, i, v); return;
+    case TN_JIT_UCMP:
+    case TN_JIT_TEST: write_compare(w, i, v); return;
     case TN_JIT_MASK_AND:
     case TN_JIT_MASK_OR:
     case TN_JIT_MASK_XOR:
