@@ -355,17 +355,87 @@ EXTREME_BY_BITS(min_f16, int16_t, INT16_MAX, 0x7c00, SMALLER_OF, INT16_MAX)
 // clang-format off
 COLUMNS(sum_f32,      float,    float,  SAME,     PLUS)
 COLUMNS(product_f32,  float,    float,  SAME,     TIMES)
-COLUMNS(max_f32,      float,    float,  SAME,     tn_max_f32)
-COLUMNS(min_f32,      float,    float,  SAME,     tn_min_f32)
+COLUMNS(any_max_f32,  float,    float,  SAME,     tn_max_f32)
+COLUMNS(any_min_f32,  float,    float,  SAME,     tn_min_f32)
 COLUMNS(sum_f64,      double,   double, SAME,     PLUS)
 COLUMNS(product_f64,  double,   double, SAME,     TIMES)
-COLUMNS(max_f64,      double,   double, SAME,     tn_max_f64)
-COLUMNS(min_f64,      double,   double, SAME,     tn_min_f64)
+COLUMNS(any_max_f64,  double,   double, SAME,     tn_max_f64)
+COLUMNS(any_min_f64,  double,   double, SAME,     tn_min_f64)
 COLUMNS(sum_bf16,     uint16_t, float,  one_bf16, PLUS)
 COLUMNS(product_bf16, uint16_t, float,  one_bf16, TIMES)
 COLUMNS(sum_f16,      uint16_t, float,  one_f16,  PLUS)
 COLUMNS(product_f16,  uint16_t, float,  one_f16,  TIMES)
 
+// clang-format on
+
+/* In vectors of the machine; where there is a NaN, or a zero that may have the wrong sign, again as
+ * above. */
+#if TN_VB == 64
+#define MOST_f32(b, a)  _mm512_range_ps(b, a, 5)
+#define LEAST_f32(b, a) _mm512_range_ps(b, a, 4)
+#define MOST_f64(b, a)  _mm512_range_pd(b, a, 5)
+#define LEAST_f64(b, a) _mm512_range_pd(b, a, 4)
+#define ZERO_f32(a)     0
+#define ZERO_f64(a)     0
+#elif TN_VB == 32
+#define MOST_f32    MAX_f32
+#define LEAST_f32   MIN_f32
+#define MOST_f64    MAX_f64
+#define LEAST_f64   MIN_f64
+#define ZERO_f32(a) _mm256_movemask_ps(_mm256_cmp_ps(a, _mm256_setzero_ps(), _CMP_EQ_OQ))
+#define ZERO_f64(a) _mm256_movemask_pd(_mm256_cmp_pd(a, _mm256_setzero_pd(), _CMP_EQ_OQ))
+#endif
+#if TN_VB > 16
+#define EXTREME_COLUMNS(name, S, T, BEST)                                                          \
+    static void name##_columns(const void *from, int64_t step, int64_t rows, int64_t n, void *acc, \
+                               bool first)                                                         \
+    {                                                                                              \
+        enum { WIDE = (int)(sizeof(wide_##S) / sizeof(T)), ROWS = 8 };                             \
+        const T *x = from;                                                                         \
+        T *to = acc;                                                                               \
+        if (n < WIDE) {                                                                            \
+            any_##name##_columns(from, step, rows, n, acc, first);                                 \
+            return;                                                                                \
+        }                                                                                          \
+        if (first) {                                                                               \
+            memcpy(to, x, (size_t)n * sizeof *x);                                                  \
+            x += step;                                                                             \
+            rows--;                                                                                \
+        }                                                                                          \
+        for (int64_t some; rows > 0; rows -= some, x += some * step) {                             \
+            some = rows < ROWS ? 1 : ROWS;                                                         \
+            int64_t by = some == 1 ? 0 : step;                                                     \
+            for (int64_t l = 0; l < n; l += WIDE) {                                                \
+                /* What is folded twice stays the same. */                                         \
+                int64_t at = l + WIDE <= n ? l : n - WIDE;                                         \
+                wide_##S a = LOAD(wide_##S, to + at), last = a;                                    \
+                truth_##S bad = NONE_##S;                                                          \
+                const T *p = x + at;                                                               \
+                UNROLL for (int k = 0; k < ROWS; k += 2, p += 2 * by)                              \
+                {                                                                                  \
+                    wide_##S b = LOAD(wide_##S, p), c = LOAD(wide_##S, p + by);                    \
+                    bad = NOTE_##S(bad, b, c);                                                     \
+                    a = BEST(c, BEST(b, a));                                                       \
+                }                                                                                  \
+                bad = NOTE_##S(bad, last, last);                                                   \
+                if (__builtin_expect(ANY_##S(bad) || ZERO_##S(a), 0))                              \
+                    any_##name##_columns(x + at, step, some, WIDE, to + at, false);                \
+                else memcpy(to + at, &a, sizeof a);                                                \
+            }                                                                                      \
+        }                                                                                          \
+    }
+EXTREME_COLUMNS(max_f32, f32, float, MOST_f32)
+EXTREME_COLUMNS(min_f32, f32, float, LEAST_f32)
+EXTREME_COLUMNS(max_f64, f64, double, MOST_f64)
+EXTREME_COLUMNS(min_f64, f64, double, LEAST_f64)
+#else
+#define max_f32_columns any_max_f32_columns
+#define min_f32_columns any_min_f32_columns
+#define max_f64_columns any_max_f64_columns
+#define min_f64_columns any_min_f64_columns
+#endif
+
+// clang-format off
 /* Floats of 2 bytes as integers of the same order, of which NaN is the one that stays. */
 #define COLUMNS_BY_BITS(name, INF, NAN_KEY, BEST)                                                  \
     static inline int16_t name##_key(int16_t x)                                                    \
