@@ -395,6 +395,17 @@ void tn_jit_run(const tn_jit_code *c, const tn_jit_port *ports, uint32_t n_ports
     tn_jit_run_with(c, c, ports, n_ports, memory, n);
 }
 
+/* `n` elements, mostly one of a common size. */
+static inline void move_few(char *to, const char *from, size_t bytes, size_t n)
+{
+    switch (bytes * n) {
+    case 1: memcpy(to, from, 1); return;
+    case 4: memcpy(to, from, 4); return;
+    case 8: memcpy(to, from, 8); return;
+    default: memcpy(to, from, bytes * n); return;
+    }
+}
+
 void tn_jit_run_with(const tn_jit_code *c, const tn_jit_code *body, const tn_jit_port *ports,
                      uint32_t n_ports, void *const *memory, int64_t n)
 {
@@ -422,11 +433,11 @@ void tn_jit_run_with(const tn_jit_code *c, const tn_jit_code *body, const tn_jit
         some[i] = buffers[i];
         if (!p->is_input) continue;
         memset(buffers[i], 0, sizeof buffers[i]);
-        memcpy(buffers[i], (char *)memory[i] + whole * p->bytes, (size_t)rest * p->bytes);
+        move_few(buffers[i], (char *)memory[i] + whole * p->bytes, p->bytes, (size_t)rest);
     }
     c->entry(some, c->lanes);
     for (uint32_t i = 0; i < n_ports; i++)
         if (ports[i].is_output)
-            memcpy((char *)memory[i] + whole * ports[i].bytes, buffers[i],
-                   (size_t)rest * ports[i].bytes);
+            move_few((char *)memory[i] + whole * ports[i].bytes, buffers[i], ports[i].bytes,
+                     (size_t)rest);
 }

@@ -122,8 +122,27 @@ static void run_tiles(void *ctx, int64_t first, int64_t end)
     run_part(j->p, j->memory, first * j->piece, to < j->p->n ? to : j->p->n, j->streams);
 }
 
+/* One piece of code on one tile, as most that loops run at every turn is: false where it isn't. */
+static bool run_small(const tn_tile_program *p, void *const *memory)
+{
+    const tn_tile_op *op = p->ops;
+    if (p->n > p->tile || p->n > PIECE_AT_LEAST || p->n_ops != 1 || !op->code || op->streaming ||
+        p->n_fills || p->row)
+        return false;
+    void *ports[TN_JIT_PORTS];
+    for (uint32_t j = 0; j < op->n_ports; j++) {
+        const tn_tile_place *at = &op->places[j];
+        if (at->base == TN_TILE_REGISTER || at->map) return false;
+        char *base = at->base == TN_TILE_FIXED ? NULL : memory[at->base - TN_TILE_FIRST_PORT];
+        ports[j] = (void *)((uintptr_t)base + at->offset);
+    }
+    tn_jit_run_with(op->code, op->code, op->ports, op->n_ports, ports, p->n);
+    return true;
+}
+
 void tn_tile_run(const tn_tile_program *p, struct tn_thread_pool *pool, void *const *memory)
 {
+    if (run_small(p, memory)) return;
     job j = {p, memory, p->tile, may_stream(p, memory)};
     /* Large tiles are for little overhead, not for few pieces. */
     while (j.piece > PIECE_AT_LEAST && p->n < PIECES_AT_LEAST * j.piece) j.piece /= 2;

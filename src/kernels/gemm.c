@@ -283,12 +283,15 @@ void tn_gemm_small_run(const tn_gemm_small *s, const void *a, const void *b, voi
                        void *workspace)
 {
     const tn_gemm_plan *p = &s->plan;
-    if (s->count == 1 && p->path == TN_GEMM_DIRECT) {
-        const char *x = p->exchanged ? b : a, *y = p->exchanged ? a : b;
-        if (!tn_gemm_may_be_tiny(p, x, y)) {
-            tn_gemm_direct(p, x, y, c, 0, p->n, workspace);
-            return;
-        }
+    const char *x = p->exchanged ? b : a, *y = p->exchanged ? a : b;
+    bool one = s->count == 1;
+    if (one && p->path == TN_GEMM_DIRECT && !tn_gemm_may_be_tiny(p, x, y)) {
+        tn_gemm_direct(p, x, y, c, 0, p->n, workspace);
+        return;
+    }
+    if (one && p->path == TN_GEMM_DOTS && !tn_gemm_dots_are_long(p)) {
+        tn_gemm_dots_columns(p, x, y, c, 0, p->n, workspace);
+        return;
     }
     tn_work_parts parts;
     tn_work_parts_init(&parts, workspace, s->bytes, 1);
