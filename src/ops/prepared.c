@@ -125,6 +125,8 @@ static bool prepare_reduction(const tn_op *op, const tn_body *const *bodies, tn_
 
 bool tn_prepare_op(const tn_op *op, const tn_body *const *bodies, tn_arena *a, tn_prepared *out)
 {
+    if (op->kind == TN_OP_dynamic_slice || op->kind == TN_OP_dynamic_update_slice)
+        return tn_prepare_slice(op, a, out);
     if (op->kind == TN_OP_scatter) return tn_prepare_window(op, bodies, a, out);
     if (op->kind == TN_OP_reduce) return prepare_reduction(op, bodies, a, out);
     if (op->kind == TN_OP_dot_general || op->kind == TN_OP_ordered_dot)

@@ -16,7 +16,8 @@ typedef struct {
  * found is in the arena. */
 bool tn_prepare_op(const tn_op *op, const tn_body *const *bodies, tn_arena *a, tn_prepared *out);
 
-/* The same for one kind: a scatter of one window. */
+/* The same for one kind: dynamic slices and updates; a scatter of one window. */
+bool tn_prepare_slice(const tn_op *op, tn_arena *a, tn_prepared *out);
 enum { TN_MAX_PREPARED_RANK = 16 };
 bool tn_prepare_window(const tn_op *op, const tn_body *const *bodies, tn_arena *a,
                        tn_prepared *out);
