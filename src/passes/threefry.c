@@ -105,6 +105,18 @@ static uint32_t constant(expressions *e, const tn_literal *l)
     return intern(e, (node){.kind = TABLE, .leaf = l});
 }
 
+/* Does it repeat along dimensions of size 1 alone? All that is added has one shape, so an element
+ * is then of one place of the operand, and stands for itself. */
+static bool only_repeats(const tn_op *op)
+{
+    const tn_type *from = op->operands[0]->type, *to = op->results[0].type;
+    uint32_t n;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_broadcast_dimensions, &n);
+    bool same = from->rank == to->rank && tn_type_is_static(from) && tn_type_is_static(to);
+    for (uint32_t d = 0; d < from->rank && same; d++) same = dims[d] == d;
+    return same;
+}
+
 /* What `v` is outside of the loop; a leaf where it is more than a few additions. */
 static uint32_t outside(expressions *e, const tn_value *v, int depth)
 {
@@ -117,7 +129,8 @@ static uint32_t outside(expressions *e, const tn_value *v, int depth)
         if (k && op->n_operands == 2)
             x = apply(e, k, outside(e, op->operands[0], depth - 1),
                       outside(e, op->operands[1], depth - 1));
-        else if (op->kind == TN_OP_broadcast_in_dim && !op->operands[0]->type->rank)
+        else if (op->kind == TN_OP_broadcast_in_dim &&
+                 (!op->operands[0]->type->rank || only_repeats(op)))
             x = outside(e, op->operands[0], depth - 1);
     }
     return x ? x : intern(e, (node){.kind = LEAF, .leaf = v});
@@ -173,7 +186,7 @@ static bool run_region(const frame *f)
             if (tn_type_is_static(t) && tn_type_elements(t) == 1) x = a;
         } else if (op->kind == TN_OP_broadcast_in_dim) {
             const tn_type *from = op->operands[0]->type;
-            if (tn_type_is_static(from) && tn_type_elements(from) == 1) x = a;
+            if ((tn_type_is_static(from) && tn_type_elements(from) == 1) || only_repeats(op)) x = a;
         } else if (op->kind == TN_OP_compare) {
             const node *p = &f->e->nodes[a], *q = &f->e->nodes[inside(f, op->operands[1])];
             if (p->kind != NUMBER || q->kind != NUMBER ||

@@ -40,6 +40,10 @@ def test_threefry_of_many_keys():
     same(lambda k: jax.random.key_data(jax.random.split(wrap(k), 17)), KEY)
     same(lambda k: jax.vmap(lambda i: jax.random.key_data(jax.random.fold_in(wrap(k), i)))(jnp.arange(9)), KEY)
     same(lambda k: jax.vmap(lambda q: jax.random.bits(q, (33,)))(jax.random.split(wrap(k), 5)), KEY)
+    same(lambda k: jax.vmap(lambda q: jax.random.bits(q, (4, 1, 3)))(jax.random.split(wrap(k), 5)), KEY)
+    many = jax.vmap(jax.vmap(lambda q: jax.random.key_data(jax.random.split(q, 4))))
+    same(lambda k: many(jax.random.split(wrap(k), (3, 1))), KEY)
+    same(lambda k: many(jax.random.split(wrap(k), (3, 4))), KEY)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int8, np.uint16, "bfloat16"])
@@ -132,6 +136,14 @@ jax.jit(lambda x, i: jnp.take_along_axis(x, i, 1))(jnp.ones((2, 9)), jnp.ones((2
     text = run.stdout + run.stderr
     assert '"tenon.threefry2x32"' in text and '"tenon.sort_head"' in text and '"tenon.weave"' in text
     assert '"tenon.take"' in text
+    code = """
+import jax, numpy as np
+def draw(k): return jax.random.uniform(jax.random.wrap_key_data(k), (3, 7))
+jax.jit(jax.vmap(draw))(np.ones((5, 2), np.uint32))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
+    assert '"tenon.threefry2x32"' in run.stderr + run.stdout, run.stderr[-1000:]
+    assert "while" not in run.stderr + run.stdout
 
 
 @pytest.mark.parametrize("shape, window, strides, padding", [((2, 9, 7, 16), (1, 3, 3, 1), (1, 2, 2, 1), "SAME"),
