@@ -14,13 +14,13 @@
 
 typedef struct {
     const void *indices;
-    int64_t index_step; /* elements */
-    int64_t n;          /* positions */
-    int64_t first, end; /* gather moves indices into [first, end), scatter skips those outside;
-                           0 <= first < end */
+    tn_element_type index; /* scatter: their type */
+    int64_t index_step;    /* elements */
+    int64_t n;             /* positions */
+    int64_t first, end;    /* gather moves indices into [first, end), scatter skips those outside;
+                              0 <= first < end, for scatter < 2^31 */
     int64_t step, operand_step, other_step; /* bytes */
     int64_t size;                           /* elements of a window */
-    bool is_part; /* scatter: other indices than those in [first, end) are common */
     char *operand, *other;
 } tn_indexed_run;
 

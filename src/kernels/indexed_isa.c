@@ -233,27 +233,29 @@ static tn_kernel_fn *find_take(size_t width)
 
 #define SET(a, b) b
 
-/* Where a part of the operand is done alone, positions inside are listed before they are done: a
- * branch on each would go wrong every other time. Of positions [at, at + n), n <= LISTED, whose
- * index less `first` is below `span`: that difference, and where in the list of n. */
+/* Positions inside are listed before they are done: where only a part of the operand is, a branch
+ * on each would go wrong every other time. Of n <= LISTED positions, those whose index less `first`
+ * is below `span`: that difference, and where in the list of n. */
 enum { LISTED = 256 };
 #define DEFINE_LIST(s, NAME, I)                                                                    \
-    static int64_t list_##s(const I *indices, int64_t n, uint64_t first, uint64_t span,            \
-                            uint32_t *place, uint32_t *from)                                       \
+    static int64_t list_##s(const I *indices, int64_t step, int64_t n, uint64_t first,             \
+                            uint64_t span, uint32_t *place, uint32_t *from)                        \
     {                                                                                              \
         int64_t found = 0;                                                                         \
         for (int64_t i = 0; i < n; i++) {                                                          \
-            uint64_t v = (uint64_t)indices[i] - first;                                             \
+            uint64_t v = (uint64_t)indices[i * step] - first;                                      \
             place[found] = (uint32_t)v;                                                            \
             from[found] = (uint32_t)i;                                                             \
             found += v < span;                                                                     \
         }                                                                                          \
         return found;                                                                              \
     }
+INDEX_TYPES(DEFINE_LIST)
+
 #if defined __AVX512F__
-/* Places end within int32_t, so no index wraps round into them. */
-static int64_t list_i32(const int32_t *indices, int64_t n, uint64_t first, uint64_t span,
-                        uint32_t *place, uint32_t *from)
+/* Indices next to each other. Places end within int32_t, so no index wraps round into them. */
+static int64_t list_vectors(const int32_t *indices, int64_t n, uint64_t first, uint64_t span,
+                            uint32_t *place, uint32_t *from)
 {
     int64_t found = 0;
     __m512i at = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -269,65 +271,64 @@ static int64_t list_i32(const int32_t *indices, int64_t n, uint64_t first, uint6
     }
     return found;
 }
-DEFINE_LIST(u32, U32, uint32_t)
-DEFINE_LIST(i64, I64, int64_t)
-#else
-INDEX_TYPES(DEFINE_LIST)
 #endif
 
-#define DEFINE_SCATTER(name, s, I, T, COMBINE)                                                     \
-    static void name##_rows_##s(const tn_indexed_run *r)                                           \
-    {                                                                                              \
-        const I *indices = r->indices;                                                             \
-        uint64_t first = (uint64_t)r->first, span = (uint64_t)(r->end - r->first);                 \
-        for (int64_t i = 0; i < r->n; i++) {                                                       \
-            uint64_t v = (uint64_t)indices[i * r->index_step];                                     \
-            if (v - first >= span) continue;                                                       \
-            T *restrict to = (T *)(r->operand + (int64_t)v * r->step + i * r->operand_step);       \
-            const T *restrict from = (const T *)(r->other + i * r->other_step);                    \
-            for (int64_t k = 0; k < r->size; k++) to[k] = COMBINE(to[k], from[k]);                 \
-        }                                                                                          \
-    }                                                                                              \
-    /* Elements and indices next to each other. */                                                 \
-    static void name##_dense_##s(const tn_indexed_run *r)                                          \
-    {                                                                                              \
-        const I *indices = r->indices;                                                             \
-        uint64_t first = (uint64_t)r->first, span = (uint64_t)(r->end - r->first);                 \
-        T *to = (T *)r->operand + first;                                                           \
-        const T *from = (const T *)r->other;                                                       \
-        if (!r->is_part || r->end > INT32_MAX) {                                                   \
-            for (int64_t i = 0; i < r->n; i++) {                                                   \
-                uint64_t v = (uint64_t)indices[i] - first;                                         \
-                if (v < span) to[v] = COMBINE(to[v], from[i]);                                     \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        uint32_t place[LISTED + 16], at[LISTED + 16];                                              \
-        for (int64_t i = 0; i < r->n; i += LISTED, from += LISTED) {                               \
-            int64_t n = r->n - i < LISTED ? r->n - i : LISTED;                                     \
-            n = list_##s(indices + i, n, first, span, place, at);                                  \
-            for (int64_t k = 0; k < n; k++) to[place[k]] = COMBINE(to[place[k]], from[at[k]]);     \
-        }                                                                                          \
-    }                                                                                              \
-    static void name##_##s(const tn_indexed_run *r)                                                \
-    {                                                                                              \
-        int64_t w = (int64_t)sizeof(T);                                                            \
-        if (r->size == 1 && r->index_step == 1 && r->step == w && !r->operand_step &&              \
-            r->other_step == w)                                                                    \
-            name##_dense_##s(r);                                                                   \
-        else name##_rows_##s(r);                                                                   \
+/* Of positions [i, i + n). */
+static int64_t list(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *place, uint32_t *from)
+{
+    uint64_t first = (uint64_t)r->first, span = (uint64_t)(r->end - r->first);
+    int64_t step = r->index_step;
+    i *= step;
+#if defined __AVX512F__
+    if (r->index == TN_I32 && step == 1)
+        return list_vectors((const int32_t *)r->indices + i, n, first, span, place, from);
+#endif
+#define LIST(s, NAME, I)                                                                           \
+    case TN_##NAME: return list_##s((const I *)r->indices + i, step, n, first, span, place, from);
+    switch ((int)r->index) {
+        INDEX_TYPES(LIST)
+    default: return 0;
     }
+#undef LIST
+}
 
-#define DEFINE_SET(W, T)                                                                           \
-    DEFINE_SCATTER(set_##W, i32, int32_t, T, SET)                                                  \
-    DEFINE_SCATTER(set_##W, u32, uint32_t, T, SET)                                                 \
-    DEFINE_SCATTER(set_##W, i64, int64_t, T, SET)
+/* Windows in vectors of 32 bytes and single elements; ONE is COMBINE for those. */
+#define DEFINE_SCATTER(name, T, COMBINE, ONE)                                                      \
+    static void name(const tn_indexed_run *r)                                                      \
+    {                                                                                              \
+        enum { LANES = sizeof(T) < 32 ? 32 / sizeof(T) : 1 };                                      \
+        uint32_t place[LISTED + 16], at[LISTED + 16];                                              \
+        int64_t w = (int64_t)sizeof(T), size = r->size, row = r->step;                             \
+        int64_t operand_step = r->operand_step, other_step = r->other_step;                        \
+        bool dense = size == 1 && row == w && !operand_step && other_step == w;                    \
+        for (int64_t i = 0; i < r->n; i += LISTED) {                                               \
+            int64_t n = list(r, i, r->n - i < LISTED ? r->n - i : LISTED, place, at);              \
+            const char *other = r->other + i * other_step;                                         \
+            char *operand = r->operand + r->first * row + i * operand_step;                        \
+            for (int64_t k = 0; k < n && dense; k++) {                                             \
+                T *to = (T *)operand + place[k];                                                   \
+                *to = ONE(*to, ((const T *)other)[at[k]]);                                         \
+            }                                                                                      \
+            for (int64_t k = 0; k < n && !dense; k++) {                                            \
+                T *to = (T *)(operand + place[k] * row + at[k] * operand_step);                    \
+                const T *from = (const T *)(other + at[k] * other_step);                           \
+                int64_t left = size;                                                               \
+                for (; left >= LANES; left -= LANES, to += LANES, from += LANES)                   \
+                    TN_INDEPENDENT for (int l = 0; l < LANES; l++) to[l] =                         \
+                        COMBINE(to[l], from[l]);                                                   \
+                for (; left > 0; left--, to++, from++) {                                           \
+                    *to = ONE(*to, *from);                                                         \
+                    ONE_BY_ONE;                                                                    \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define ONE_BY_ONE __asm__ volatile("")
+
+#define DEFINE_SET(W, T) DEFINE_SCATTER(set_##W, T, SET, SET)
 WIDTHS(DEFINE_SET)
 
-#define DEFINE_COMBINER(name, e, T, COMBINE)                                                       \
-    DEFINE_SCATTER(name##_##e, i32, int32_t, T, COMBINE)                                           \
-    DEFINE_SCATTER(name##_##e, u32, uint32_t, T, COMBINE)                                          \
-    DEFINE_SCATTER(name##_##e, i64, int64_t, T, COMBINE)
+#define DEFINE_COMBINER(name, e, T, COMBINE) DEFINE_SCATTER(name##_##e, T, COMBINE, COMBINE)
 
 #define GREATER(a, b)  ((a) > (b) ? (a) : (b))
 #define LESS(a, b)     ((a) < (b) ? (a) : (b))
@@ -360,19 +361,42 @@ DEFINE_SIGNED(i16, int16_t)
 DEFINE_SIGNED(i32, int32_t)
 DEFINE_SIGNED(i64, int64_t)
 
+/* tn_max_ and tn_min_ of one element without branches, which random numbers lead astray. */
+#define DEFINE_ONE(e, T, I)                                                                        \
+    typedef T e##_pair __attribute__((vector_size(16)));                                           \
+    typedef I e##_bits __attribute__((vector_size(16)));                                           \
+    static inline T one_##e(T a, T b, bool larger)                                                 \
+    {                                                                                              \
+        e##_pair x = {a}, y = {b};                                                                 \
+        e##_bits p = (e##_bits)x, q = (e##_bits)y, equal = (e##_bits)(x == y);                     \
+        e##_bits first = (e##_bits)(larger ? x > y : x < y) | (e##_bits)(x != x);                  \
+        e##_bits both = larger ? p & q : p | q, other = (p & first) | (q & ~first);                \
+        return ((e##_pair)((both & equal) | (other & ~equal)))[0];                                 \
+    }                                                                                              \
+    static inline T max_one_##e(T a, T b)                                                          \
+    {                                                                                              \
+        return one_##e(a, b, true);                                                                \
+    }                                                                                              \
+    static inline T min_one_##e(T a, T b)                                                          \
+    {                                                                                              \
+        return one_##e(a, b, false);                                                               \
+    }
+DEFINE_ONE(f32, float, int32_t)
+DEFINE_ONE(f64, double, int64_t)
+
 #define DEFINE_REAL(e, T)                                                                          \
     DEFINE_COMBINER(add, e, T, SUM)                                                                \
     DEFINE_COMBINER(multiply, e, T, PRODUCT)                                                       \
-    DEFINE_COMBINER(maximum, e, T, tn_max_##e)                                                     \
-    DEFINE_COMBINER(minimum, e, T, tn_min_##e)
+    DEFINE_SCATTER(maximum_##e, T, tn_max_##e, max_one_##e)                                        \
+    DEFINE_SCATTER(minimum_##e, T, tn_min_##e, min_one_##e)
 DEFINE_REAL(f32, float)
 DEFINE_REAL(f64, double)
 DEFINE_COMBINER(add, c64, float _Complex, SUM)
 DEFINE_COMBINER(add, c128, double _Complex, SUM)
 
-#define PICK(loop) return index == TN_I32 ? loop##_i32 : index == TN_U32 ? loop##_u32 : loop##_i64
+#define PICK(loop) return loop
 
-static tn_indexed_fn *find_set(tn_element_type index, size_t width)
+static tn_indexed_fn *find_set(size_t width)
 {
     switch (width) {
     case 1: PICK(set_1);
@@ -405,7 +429,7 @@ static tn_indexed_fn *find_set(tn_element_type index, size_t width)
     default: return NULL;                                                                          \
     }
 
-static tn_indexed_fn *find_combiner(tn_element_type index, tn_op_kind op, tn_element_type e)
+static tn_indexed_fn *find_combiner(tn_op_kind op, tn_element_type e)
 {
     switch ((int)e) {
     case TN_I1:
@@ -442,8 +466,8 @@ static tn_indexed_fn *find_combiner(tn_element_type index, tn_op_kind op, tn_ele
 static tn_indexed_fn *find_scatter(tn_element_type index, tn_op_kind op, tn_element_type e)
 {
     if (index != TN_I32 && index != TN_U32 && index != TN_I64) return NULL;
-    if (op == TN_OP_INVALID) return find_set(index, tn_element_type_bytes(e));
-    return find_combiner(index, op, e);
+    if (op == TN_OP_INVALID) return find_set(tn_element_type_bytes(e));
+    return find_combiner(op, e);
 }
 
 const tn_indexed_build TN_ISA_NAME(tn_indexed_build) = {find_gather, find_scatter, find_take};

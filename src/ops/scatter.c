@@ -326,6 +326,7 @@ static void scatter_indexed(void *ctx, int64_t begin, int64_t end)
         tn_window_run first = tn_windows_run(w, at, w->n);
         tn_indexed_run r = {.indices = (const char *)w->indices +
                                        first.index * (w->index_type == TN_I64 ? 8 : 4),
+                            .index = w->index_type,
                             .index_step = inner.index,
                             .n = first.n,
                             .first = dims / j->n_parts * begin,
@@ -334,7 +335,6 @@ static void scatter_indexed(void *ctx, int64_t begin, int64_t end)
                             .operand_step = inner.operand * width,
                             .other_step = inner.other * width,
                             .size = j->size,
-                            .is_part = end - begin < j->n_parts,
                             .operand = (char *)j->results[0].data + first.operand * width,
                             .other = (char *)j->updates[0].data + first.other * width};
         j->indexed(&r);
@@ -349,9 +349,10 @@ static void find_indexed(job *j, bool whole, int threads)
     j->n_parts = 1;
     if (j->n != 1 || !j->contiguous || p->from != p->acc || p->acc != p->to) return;
     if (!tn_windows_are_indexed(&j->windows) || (!j->overwrites && !j->combiner.by_kernel)) return;
+    int64_t dims = j->windows.components[0].limit + 1;
+    if (dims > INT32_MAX) return;
     j->indexed = tn_indexed_scatter(tn_cpu_isa(), j->windows.index_type,
                                     j->overwrites ? TN_OP_INVALID : j->combiner.kernel_op, p->to);
-    int64_t dims = j->windows.components[0].limit + 1;
     if (!whole || j->windows.n < 8192 || dims < 64) return;
     j->n_parts = threads < dims / 16 ? threads : dims / 16;
 }

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* take - gathers of single elements become reads by linear index, which run among elementwise ops.
+/* take - gathers of single elements become reads by linear index, which run among elementwise ops;
+ * scatters by several indices become scatters by one.
  *
  * Before:  gather(%x: tensor<4x8xf32>, concatenate(%i, %j), slice_sizes = [1, 1])
  * After:   %a = clamp(0, %i, 3) * 8   %b = clamp(0, %j, 7)   tenon.take(%x, %a + %b)
  * Batching dimensions and windows whose elements don't lie next to each other are ramps that are
  * added. So the way from the program's indices to the numbers that it makes of what they name is
- * one pass over memory. Source:  StableHLO spec, gather. */
+ * one pass over memory.
+ *
+ * Before:  scatter(%x: tensor<4x8x2xf32>, concatenate(%i, %j), %u)
+ * After:   %k = select(%i and %j are inside, %i * 8 + %j, -1)
+ *          scatter(reshape(%x): tensor<32x2xf32>, %k, %u)
+ *
+ * Source:  StableHLO spec, gather, scatter. */
+#include "ops/access.h"
 #include "ops/windows.h"
 #include "passes/rewrite.h"
 
-enum { RANK_AT_MOST = 16, RAMP_AT_MOST = 4096 };
+enum { RANK_AT_MOST = 16, RAMP_AT_MOST = 4096, POSITIONS_AT_LEAST = 16 };
 
 typedef struct {
     tn_module *m;
@@ -168,9 +176,9 @@ static bool is_candidate(const tn_op *op)
            tn_element_type_bytes(t->element) <= 16 && !(l && l->splat);
 }
 
-static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
+static void rewrite_gather(tn_module *m, tn_op *op, bool *changed)
 {
-    if (!is_candidate(op)) return NULL;
+    if (!is_candidate(op)) return;
     const tn_type *t = tn_operand_type(op, 0), *r = tn_result_type(op, 0);
     tn_window_dims d = tn_gather_dims(op);
     uint32_t n;
@@ -178,7 +186,7 @@ static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
     int64_t step_of[RANK_AT_MOST], step[RANK_AT_MOST], all = 1, places[RANK_AT_MOST];
     for (uint32_t i = t->rank; i--; all *= t->dims[i]) step_of[i] = all;
     find_steps(op, &d, step_of, step);
-    if (has_runs(op, &d, step)) return NULL;
+    if (has_runs(op, &d, step)) return;
     linear l = {.m = m, .op = op, .type = i32_of(m, r->rank, r->dims)};
     uint32_t n_places = 0;
     for (uint32_t i = 0; i < r->rank; i++)
@@ -186,14 +194,14 @@ static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
     for (uint32_t k = 0; k < d.index_map.n; k++) {
         int64_t dim = d.index_map.v[k];
         tn_value *v = component(&l, &d, k);
-        if (!v) return NULL;
+        if (!v) return;
         if (t->dims[dim] == sizes[dim]) continue;
         /* An index into all that there is is moved inside by the op itself. */
         bool plain = v->type->element == TN_I32 && t->dims[dim] == all && r->rank == n_places;
         if (!plain) v = times(&l, clamped(&l, v, t->dims[dim] - sizes[dim]), step_of[dim]);
         add(&l, v);
     }
-    if (!l.sum) return NULL;
+    if (!l.sum) return;
     if (tn_type_elements(l.sum->type) != tn_type_elements(r))
         l.sum = broadcast(&l, l.sum, l.type, places);
     else if (r->rank != n_places) l.sum = reshaped(&l, l.sum, l.type);
@@ -201,6 +209,94 @@ static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
     tn_value *in[] = {op->operands[0], l.sum};
     tn_rewrite_by(op, &tn_rewrite_op(m, op, TN_OP_take, r, 2, in)->results[0]);
     *changed = true;
+}
+
+/* --- scatter --- */
+
+static tn_value *compared(const linear *l, tn_value *v, int64_t direction, int64_t with)
+{
+    tn_value *sides[] = {v, tn_rewrite_splat(l->m, l->op, v->type, with)};
+    const tn_type *t = tn_type_tensor(l->m->arena, TN_I1, v->type->rank, v->type->dims);
+    tn_op *op = tn_rewrite_op(l->m, l->op, TN_OP_compare, t, 2, sides);
+    tn_op_set_attr(l->m, op, TN_ATTR_comparison_direction, tn_attr_int(l->m->arena, direction));
+    return &op->results[0];
+}
+
+/* Is index `v` in [0, size)? What is left of it in i32 counts only where it is. */
+static tn_value *is_inside(const linear *l, tn_value **v, int64_t size)
+{
+    const tn_type *t = (*v)->type, *to = i32_of(l->m, t->rank, t->dims);
+    bool narrow = tn_element_type_bytes(t->element) < 4;
+    if (narrow) *v = &tn_rewrite_op(l->m, l->op, TN_OP_convert, to, 1, v)->results[0];
+    tn_value *inside = compared(l, *v, TN_comparison_direction_LT, size);
+    if (tn_element_type_class((*v)->type->element) == TN_CLASS_SINT)
+        inside = binary(l, TN_OP_and, inside, compared(l, *v, TN_comparison_direction_GE, 0));
+    if ((*v)->type->element != TN_I32)
+        *v = &tn_rewrite_op(l->m, l->op, TN_OP_convert, to, 1, v)->results[0];
+    return inside;
+}
+
+/* Do all indices name the first dimensions, of which windows have one element? */
+static bool has_leading_indices(const tn_op *op, const tn_window_dims *d)
+{
+    if (d->index_map.n < 2 || d->batching_dims.n || d->dropped_dims.n != d->index_map.n)
+        return false;
+    for (uint32_t i = 0; i < d->index_map.n; i++)
+        if (!tn_ints_have(d->dropped_dims, i) || !tn_ints_have(d->index_map, i)) return false;
+    const tn_type *t = tn_operand_type(op, 0), *index = tn_operand_type(op, 1);
+    return tn_type_is_static(t) && tn_type_is_static(index) && !t->quantization &&
+           !tn_is_empty(t) && tn_type_is_static(tn_operand_type(op, 2)) &&
+           t->rank <= RANK_AT_MOST && index->rank < RANK_AT_MOST;
+}
+
+static void rewrite_scatter(tn_module *m, tn_op *op, bool *changed)
+{
+    if (op->n_operands != 3) return;
+    tn_window_dims d = tn_scatter_dims(op);
+    if (!has_leading_indices(op, &d)) return;
+    const tn_type *t = tn_operand_type(op, 0), *index = tn_operand_type(op, 1);
+    const tn_type *old = tn_result_type(op, 0);
+    if (tn_type_elements(index) / d.index_map.n < POSITIONS_AT_LEAST) return;
+    int64_t step[RANK_AT_MOST], all = 1, dims[RANK_AT_MOST];
+    for (uint32_t i = d.index_map.n; i--;) {
+        step[i] = all;
+        if (__builtin_mul_overflow(all, t->dims[i], &all) || all > INT32_MAX) return;
+    }
+    linear l = {.m = m, .op = op};
+    tn_value *inside = NULL;
+    for (uint32_t k = 0; k < d.index_map.n; k++) {
+        int64_t dim = d.index_map.v[k];
+        tn_value *v = component(&l, &d, k);
+        if (!v) return;
+        tn_value *in = is_inside(&l, &v, t->dims[dim]);
+        inside = inside ? binary(&l, TN_OP_and, inside, in) : in;
+        add(&l, times(&l, v, step[dim]));
+    }
+    tn_value *choice[] = {inside, l.sum, tn_rewrite_splat(m, op, l.sum->type, -1)};
+    tn_value *at = &tn_rewrite_op(m, op, TN_OP_select, l.sum->type, 3, choice)->results[0];
+    uint32_t rank = 0, vector_dim = at->type->rank;
+    for (; rank < vector_dim; rank++) dims[rank] = at->type->dims[rank];
+    dims[rank++] = 1;
+    tn_op *by_one = tn_op_clone(m, op, tn_value_map_new(m->arena, 16));
+    by_one->operands[1] = reshaped(&l, at, i32_of(m, rank, dims));
+    rank = 0;
+    dims[rank++] = all;
+    for (uint32_t i = d.index_map.n; i < t->rank; i++) dims[rank++] = t->dims[i];
+    by_one->operands[0] = reshaped(&l, op->operands[0], tn_type_like(m->arena, t, rank, dims));
+    by_one->results[0].type = tn_type_like(m->arena, old, rank, dims);
+    tn_rewrite_ints(m, by_one, TN_ATTR_inserted_window_dims, (int64_t[]){0}, 1);
+    tn_rewrite_ints(m, by_one, TN_ATTR_scatter_dims_to_operand_dims, (int64_t[]){0}, 1);
+    tn_op_set_attr(m, by_one, TN_ATTR_index_vector_dim, tn_attr_int(m->arena, vector_dim));
+    tn_op_insert_before(op, by_one);
+    tn_region_put_in(&by_one->regions[0], op->region->function);
+    tn_rewrite_by(op, reshaped(&l, &by_one->results[0], old));
+    *changed = true;
+}
+
+static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
+{
+    if (op->kind == TN_OP_scatter) rewrite_scatter(m, op, changed);
+    else rewrite_gather(m, op, changed);
     return NULL;
 }
 

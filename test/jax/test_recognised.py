@@ -97,29 +97,64 @@ def test_pads_that_fill_gaps():
     same(lambda a, b: pad(a, 0, 0, 1, 2) + pad(b, 0, 1, 0, 2), x, y)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, "bfloat16", np.float32, np.complex64])
-@pytest.mark.parametrize("index", [np.int8, np.uint8, np.int32, np.uint32])
+INDEXED = [(np.float32, np.int32), (np.int8, np.uint8), (np.complex64, np.int8), (np.int32, np.uint32)]
+
+
+@pytest.mark.parametrize("dtype, index", INDEXED + [("bfloat16", np.int32)])
 def test_gathers_of_elements(dtype, index):
     x = np.arange(120).reshape(6, 4, 5).astype(jnp.dtype(dtype))
     far = np.random.RandomState(0).randint(-60, 60, (6, 7, 5)).astype(index)  # many of them outside
-    wide = lambda v: v.astype(jnp.float32) if v.dtype == jnp.bfloat16 else v  # NumPy's NaNs of bf16 differ
-    for mode in ("fill", "clip"):
-        same(lambda v, i: wide(v.ravel().at[i * 2].get(mode=mode)), x, far)
-        same(lambda v, i: wide(v.at[:, i[0, 0]].get(mode=mode)), x, far)
-        same(lambda v, i: wide(v.at[i[0], i[1], i[2]].get(mode=mode) + v.at[i[0], i[1], i[2]].get(mode=mode)), x, far // 8)
-        same(lambda v, i: wide(jnp.take_along_axis(v, i, 1, mode=mode)), x, far)
-        same(lambda v, i: wide(jnp.take(v, i, 1, mode=mode)), x, far // 9)
-        same(lambda v, i: wide(jax.vmap(lambda a, b: jnp.take(a, b[:, 0], 0, mode=mode))(v, i)), x, far)
+
+    def some(v, i, mode):
+        near = i // 8
+        yield v.ravel().at[i * 2].get(mode=mode)
+        yield v.at[:, i[0, 0]].get(mode=mode)
+        yield v.at[near[0], near[1], near[2]].get(mode=mode) + v.at[near[0], near[1], near[2]].get(mode=mode)
+        yield jnp.take_along_axis(v, i, 1, mode=mode)
+        yield jnp.take(v, near, 1, mode=mode)
+        yield jax.vmap(lambda a, b: jnp.take(a, b[:, 0], 0, mode=mode))(v, i)
         for width in (2, 5, 8, 20, 40):  # rows of few elements
-            same(lambda v, i: wide(v.reshape(-1, width).at[i].get(mode=mode)), x, far)
+            yield v.reshape(-1, width).at[i].get(mode=mode)
+
+    wide = lambda v: v.astype(jnp.float32) if v.dtype == jnp.bfloat16 else v  # NumPy's NaNs of bf16 differ
+    same(lambda v, i: [wide(y) for mode in ("fill", "clip") for y in some(v, i, mode)], x, far)
+
+
+@pytest.mark.parametrize("dtype, index", INDEXED)
+def test_scatters(dtype, index):
+    x = np.arange(240).reshape(6, 4, 10).astype(dtype)
+    u = np.random.RandomState(1).randint(-9, 9, (60, 10)).astype(dtype)
+    at = np.random.RandomState(0).randint(-8, 8, (3, 60)).astype(index)  # some of them outside, many equal
+
+    def some(v, i, u, op):
+        yield getattr(v.at[i[0], i[1]], op)(u)
+        yield getattr(v.at[i[2]], op)(u[:, None, :])
+        yield getattr(v.at[i[2], i[1], i[0]], op)(u[:, 0])
+        yield getattr(v[0, 0].at[i[2]], op)(u[:, 0])
+        yield getattr(v[:, 0, :3].at[i[0]], op)(u[:, :3])
+
+    ops = ("add",) if dtype == np.complex64 else ("add", "max", "min", "multiply")
+    same(lambda v, i, u: [y for op in ops for y in some(v, i, u, op)], x, at, u)
+    few = np.stack([np.arange(24) // 4, np.arange(24) % 4, np.arange(24) // 4 * 2]).astype(index)
+    same(lambda v, i, u: [v.at[i[0], i[1]].set(u[:24]), v.at[i[0], i[1], i[2]].set(u[:24, 0])], x, few, u)
+
+
+def test_scatters_of_numbers_like_zero_and_nan():
+    x, at = np.zeros((40, 20), np.float32), np.random.RandomState(0).randint(0, 40, 300)
+    u = np.random.RandomState(1).choice(np.float32([-0.0, 0.0, np.nan, -1, 2, np.inf]), (300, 20))
+    bits = lambda v: jax.lax.bitcast_convert_type(v, jnp.uint32)
+    both = lambda v, i, w: [v.at[i].max(w), v.at[i].min(w), v[:, 0].at[i].max(w[:, 0]), v[:, 0].at[i].min(w[:, 0])]
+    same(both, x, at, u)
+    for v in (x, -x):  # the bits of NaN may differ
+        same(lambda *a: [bits(y) for y in both(*a)], v, at, np.where(np.isnan(u), np.float32(-2), u))
 
 
 def test_tables_that_the_same_program_makes():
-    x, i = np.round(9 * np.random.RandomState(0).randn(500)).astype(np.float32), np.random.RandomState(1).randint(-9, 600, 500)
-    same(lambda v, i: (v * 2)[i] + v * 2, x, i)
-    same(lambda v, i: v[i][i] - v[::-1][i], x, i)
-    same(lambda v, i: jnp.ones(500)[i] + jnp.arange(500)[i] * v, x, i)
-    same(lambda v, i: jnp.take_along_axis(v.reshape(5, 100) - 1, i.reshape(5, 100), 1).sum(1), x, i)
+    x = np.round(9 * np.random.RandomState(0).randn(500)).astype(np.float32)
+    i = np.random.RandomState(1).randint(-9, 600, 500)
+    same(lambda v, i: [(v * 2)[i] + v * 2, v[i][i] - v[::-1][i], jnp.ones(500)[i] + jnp.arange(500)[i] * v,
+                       jnp.take_along_axis(v.reshape(5, 100) - 1, i.reshape(5, 100), 1).sum(1)], x, i)
+    same(lambda v, i: jnp.arange(500)[i] * v, x, i)
 
 
 def test_programs_are_recognised():
