@@ -86,3 +86,73 @@ void TN_ISA_NAME(tn_fill_loop)(size_t width, const tn_strided_inner *l, char *ds
     default: fill_w16(l, dst, src); return;
     }
 }
+
+/* --- a few places to one, and back --- */
+
+#define EACH_2(X)  X(0) X(1)
+#define EACH_3(X)  EACH_2(X) X(2)
+#define EACH_4(X)  EACH_3(X) X(3)
+#define WEAVE(k)   d[i * K + k] = s[k][i];
+#define UNRAVEL(k) d[k][i] = s[i * K + k];
+#define DEFINE_WEAVE(T, N)                                                                         \
+    static void weave_##T##_##N(int64_t n, T *restrict d, const T *const *s)                       \
+    {                                                                                              \
+        enum { K = N };                                                                            \
+        TN_INDEPENDENT for (int64_t i = 0; i < n; i++)                                             \
+        {                                                                                          \
+            EACH_##N(WEAVE)                                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void unravel_##T##_##N(int64_t n, T *const *d, const T *restrict s)                     \
+    {                                                                                              \
+        enum { K = N };                                                                            \
+        TN_INDEPENDENT for (int64_t i = 0; i < n; i++)                                             \
+        {                                                                                          \
+            EACH_##N(UNRAVEL)                                                                      \
+        }                                                                                          \
+    }
+#define DEFINE_WEAVES(T)                                                                           \
+    DEFINE_WEAVE(T, 2)                                                                             \
+    DEFINE_WEAVE(T, 3)                                                                             \
+    DEFINE_WEAVE(T, 4)                                                                             \
+    static bool join_##T(int64_t k, int64_t n, char *dst, const char *const *src)                  \
+    {                                                                                              \
+        const T *const *from = (const T *const *)src;                                              \
+        if (k == 2) weave_##T##_2(n, (T *)dst, from);                                              \
+        else if (k == 3) weave_##T##_3(n, (T *)dst, from);                                         \
+        else if (k == 4) weave_##T##_4(n, (T *)dst, from);                                         \
+        return k >= 2 && k <= 4;                                                                   \
+    }                                                                                              \
+    static bool weave_##T(const tn_strided_inner *l, char *dst, const char *src)                   \
+    {                                                                                              \
+        int64_t w = (int64_t)sizeof(T), k = l->d0;                                                 \
+        if (k < 2 || k > 4) return false;                                                          \
+        T *to[4];                                                                                  \
+        const char *from[4];                                                                       \
+        for (int64_t i = 0; i < k; i++) {                                                          \
+            to[i] = (T *)(dst + i * l->dst0);                                                      \
+            from[i] = src + i * l->src0;                                                           \
+        }                                                                                          \
+        if (l->dst0 == w && l->dst1 == k * w && l->src1 == w)                                      \
+            return join_##T(k, l->d1, dst, from);                                                  \
+        if (l->src0 != w || l->src1 != k * w || l->dst1 != w) return false;                        \
+        if (k == 2) unravel_##T##_2(l->d1, to, (const T *)src);                                    \
+        else if (k == 3) unravel_##T##_3(l->d1, to, (const T *)src);                               \
+        else unravel_##T##_4(l->d1, to, (const T *)src);                                           \
+        return true;                                                                               \
+    }
+DEFINE_WEAVES(w1)
+DEFINE_WEAVES(w2)
+DEFINE_WEAVES(w4)
+DEFINE_WEAVES(w8)
+
+bool TN_ISA_NAME(tn_weave_loop)(size_t width, const tn_strided_inner *l, char *dst, const char *src)
+{
+    switch (width) {
+    case 1: return weave_w1(l, dst, src);
+    case 2: return weave_w2(l, dst, src);
+    case 4: return weave_w4(l, dst, src);
+    case 8: return weave_w8(l, dst, src);
+    default: return false;
+    }
+}

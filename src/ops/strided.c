@@ -114,13 +114,27 @@ void tn_strided_prepare(const tn_strided *nest, size_t width, tn_strided_plan *p
     }
 }
 
+/* Two to four elements in a row on one side, far apart or the same on the other. */
+static bool weave(size_t width, const inner *l, char *dst, const char *src)
+{
+    int64_t w = (int64_t)width;
+    if (l->d0 >= 2 && l->d0 <= 4) return l->d1 >= 16 && tn_weave_loop(width, l, dst, src);
+    if (l->d1 < 2 || l->d1 > 4 || l->src1 != w || l->d0 < 16) return false;
+    inner turned = {l->d0, l->d1, l->dst0, l->dst1, l->src0, l->src1};
+    return tn_weave_loop(width, &turned, dst, src);
+}
+
 static void run_inner(int kind, size_t width, bool stream, const inner *l, char *dst,
                       const char *src)
 {
     switch (kind) {
     case COPY: copy_loop(width, l, dst, src); return;
-    case FILL: tn_fill_loop(width, l, dst, src); return;
-    case TRANSPOSE: transpose_loop(width, stream, l, dst, src); return;
+    case FILL:
+        if (!weave(width, l, dst, src)) tn_fill_loop(width, l, dst, src);
+        return;
+    case TRANSPOSE:
+        if (!weave(width, l, dst, src)) transpose_loop(width, stream, l, dst, src);
+        return;
     default: tn_copy_loop(width, l, dst, src); return;
     }
 }
