@@ -177,7 +177,7 @@ jax.jit(lambda x: jax.lax.top_k(x, 3))(jnp.arange(100.))
 jax.jit(lambda x: jax.lax.associative_scan(jnp.add, x))(jnp.arange(100.))
 jax.jit(lambda x, i: jnp.take_along_axis(x, i, 1))(jnp.ones((2, 9)), jnp.ones((2, 3), jnp.int32))
 """
-    env = dict(os.environ, TN_DUMP="hoist")
+    env = dict(os.environ, TN_DUMP="schedule")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
     assert run.returncode == 0, run.stderr[-1000:]
     text = run.stdout + run.stderr
