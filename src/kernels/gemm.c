@@ -26,6 +26,7 @@ static size_t part_bytes(const tn_gemm_plan *p, int threads)
     case TN_GEMM_PLAIN: break;
     case TN_GEMM_DIRECT: size = tn_gemm_direct_workspace(p); break;
     case TN_GEMM_DOTS: size = tn_gemm_dots_workspace(p); break;
+    case TN_GEMM_ORDERED: size = 1; break;
     case TN_GEMM_PACKED: {
         tn_gemm_matrices matrices = {p, NULL, NULL};
         tn_gemm_blocks blocks = tn_gemm_matrix_blocks(&matrices, NULL);
@@ -139,6 +140,15 @@ static void naive(const job *one)
         }
 }
 
+static void columns(const job *j, int64_t begin, int64_t end, char *workspace)
+{
+    const tn_gemm_plan *p = j->p;
+    if (p->path == TN_GEMM_DIRECT) tn_gemm_direct(p, j->a, j->b, j->c, begin, end, workspace);
+    else if (p->path == TN_GEMM_DOTS)
+        tn_gemm_dots_columns(p, j->a, j->b, j->c, begin, end, workspace);
+    else tn_gemm_ordered_columns(p, j->a, j->b, j->c, begin, end);
+}
+
 static void some_columns(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
@@ -147,8 +157,7 @@ static void some_columns(void *ctx, int64_t begin, int64_t end)
     end = end * unit < j->p->n ? end * unit : j->p->n;
     char *workspace;
     int part = tn_work_parts_take(j->parts, &workspace);
-    if (j->p->path == TN_GEMM_DIRECT) tn_gemm_direct(j->p, j->a, j->b, j->c, begin, end, workspace);
-    else tn_gemm_dots_columns(j->p, j->a, j->b, j->c, begin, end, workspace);
+    columns(j, begin, end, workspace);
     tn_work_parts_free(j->parts, part);
 }
 
@@ -156,9 +165,7 @@ static void by_columns(const job *j, tn_thread_pool *pool)
 {
     const tn_gemm_plan *p = j->p;
     if (!pool) {
-        if (p->path == TN_GEMM_DIRECT)
-            tn_gemm_direct(p, j->a, j->b, j->c, 0, p->n, j->parts->memory);
-        else tn_gemm_dots_columns(p, j->a, j->b, j->c, 0, p->n, j->parts->memory);
+        columns(j, 0, p->n, j->parts->memory);
         return;
     }
     int64_t unit = p->loops->nv * p->loops->vl, items = (p->n + unit - 1) / unit;

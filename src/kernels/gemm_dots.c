@@ -146,6 +146,37 @@ void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, c
     }
 }
 
+void tn_gemm_ordered_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
+                             int64_t begin, int64_t end)
+{
+    enum { ROWS = 4, SUMS = 32, MAX_KB = 384 };
+    tn_gemm_store *add = tn_gemm_store_for(TN_GEMM_F32, TN_F32);
+    int64_t kb = tn_gemm_k_block(p->kind, p->k), width = p->m == 1 ? 16 : 8;
+    for (int64_t j = begin; j < end; j += width)
+        for (int64_t i = 0; i < p->m; i += ROWS) {
+            float sums[SUMS], block[SUMS], copy[ROWS * MAX_KB];
+            int64_t rows = tn_least(ROWS, p->m - i), cols = tn_least(width, end - j);
+            for (int64_t q = 0; q < p->k; q += kb) {
+                int64_t k = tn_least(kb, p->k - q), a_row = p->a_row;
+                const char *from = a + i * a_row + q * p->e;
+                if (p->m > 1 && rows < ROWS) { /* there have to be four rows */
+                    for (int64_t r = 0; r < ROWS; r++)
+                        memcpy(copy + r * k, from + (r < rows ? r : 0) * a_row, (size_t)(k * p->e));
+                    from = (char *)copy, a_row = k * p->e;
+                }
+                p->ordered(p->m, k, from, a_row, b + j * p->b_col + q * p->b_row, p->b_col, cols,
+                           q ? block : sums);
+                if (q) add((char *)sums, p->e, (char *)block, SUMS / 2, true);
+                if (q && p->m > 1)
+                    add((char *)(sums + SUMS / 2), p->e, (char *)(block + SUMS / 2), SUMS / 2,
+                        true);
+            }
+            for (int64_t r = 0; r < rows; r++)
+                p->store_c(c + (i + r) * p->c_row + j * p->c_col, p->c_col,
+                           (char *)(sums + r * width), cols, false);
+        }
+}
+
 /* --- few and long sums: in parts along k, added in order --- */
 
 typedef struct {

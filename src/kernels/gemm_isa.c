@@ -396,6 +396,15 @@ static void copy_panel(char *dst, const char *src, int64_t src_row, int64_t rows
     else copy_vectors(2, dst, src, src_row, rows);
 }
 
+#if defined(__AVX2__)
+#include "kernels/gemm_ordered.inc"
+#define ORDERED_SUMS                                                                               \
+    .ordered = {ordered_f32, [1 + TN_GEMM_NARROW_BF16] = ordered_bf16,                             \
+                [1 + TN_GEMM_NARROW_I8] = ordered_i8, [1 + TN_GEMM_NARROW_U8] = ordered_u8},
+#else
+#define ORDERED_SUMS
+#endif
+
 #define FLOAT_LOOPS(name, bytes, ...)                                                              \
     {.mr = REAL_MR,                                                                                \
      .masked = TILE_MASKED,                                                                        \
@@ -420,7 +429,7 @@ const tn_gemm_table TN_ISA_NAME(tn_gemm_table) = {
               [TN_GEMM_I64] = LOOPS(REAL_MR, u64, 8, .masked = TILE_MASKED),
               [TN_GEMM_C64] = LOOPS(COMPLEX_MR, complex_f32, 4, ),
               [TN_GEMM_C128] = LOOPS(COMPLEX_MR, complex_f64, 8, )},
-    .transpose4 = transpose4,
+    ORDERED_SUMS.transpose4 = transpose4,
     .transpose8 = transpose8,
     .f32_of_bf16 = f32_of_bf16,
     .f32_of_f16 = f32_of_f16,

@@ -82,8 +82,15 @@ typedef struct {
                     char *out);
 } tn_gemm_loops;
 
+/* Sums in order of k of 1 row by up to 16 columns or 4 rows by up to 8, A of f32 and both
+ * contiguous along k: out[16] or [4][8]. */
+typedef void tn_gemm_ordered(int64_t rows, int64_t k, const char *a, int64_t a_row, const char *b,
+                             int64_t b_col, int64_t cols, float *out);
+
 typedef struct {
     tn_gemm_loops kinds[TN_GEMM_KIND_COUNT];
+    /* Columns of f32, then of narrower elements; NULL where there is none. */
+    tn_gemm_ordered *ordered[1 + TN_GEMM_NARROW_COUNT];
     /* dst[p][i] = src[i][p] for 4- and 8-byte elements; i < rows, p < cols; strides in bytes. */
     void (*transpose4)(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,
                        int64_t cols);

@@ -11,9 +11,9 @@
     } while (0)
 
 enum {
-    PLAIN_PRODUCTS = 4096, /* complex products of at most so many multiply-adds are plain loops */
-    LANE_K_OF_ROWS = 32,   /* of several rows at once, sums in lanes have to be as long to pay */
-    SMALL = 192,           /* products of less than SMALL^3 are not packed */
+    PLAIN_PRODUCTS = 512, /* complex products of at most so many multiply-adds are plain loops */
+    LANE_K_OF_ROWS = 32,  /* of several rows at once, sums in lanes have to be as long to pay */
+    SMALL = 192,          /* products of less than SMALL^3 are not packed */
 };
 
 static void exchange(tn_gemm_plan *p)
@@ -33,6 +33,20 @@ static bool dots_fit(const tn_gemm_plan *p)
     return p->loops->dots && p->m <= TN_GEMM_LANE_ROWS &&
            p->k >= (p->m == 1 ? TN_GEMM_LANE_K : LANE_K_OF_ROWS) && p->b_row == p->b_size &&
            (p->b_col != p->b_size || p->n == 1);
+}
+
+static tn_gemm_ordered *ordered_for(const tn_gemm_plan *p, tn_element_type b)
+{
+    if (p->kind != TN_GEMM_F32 || p->m > TN_GEMM_LANE_ROWS || p->k < TN_GEMM_LANE_K ||
+        !p->a_plain || p->a_col != p->e || p->b_row != p->b_size || p->b_col == p->b_size)
+        return NULL;
+    switch (b) {
+    case TN_F32: return p->table->ordered[0];
+    case TN_BF16: return p->table->ordered[1 + TN_GEMM_NARROW_BF16];
+    case TN_I8: return p->table->ordered[1 + TN_GEMM_NARROW_I8];
+    case TN_U8: return p->table->ordered[1 + TN_GEMM_NARROW_U8];
+    default: return NULL;
+    }
 }
 
 static bool direct_fits(const tn_gemm_plan *p)
@@ -116,11 +130,18 @@ tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
             p.narrow_dots = narrow_dots_for(&p, p.exchanged ? g->a_type : g->b_type);
             return p;
         }
+    for (int i = 0; i < 2 && g->in_order; i++, exchange(&p))
+        if ((p.ordered = ordered_for(&p, p.exchanged ? g->a_type : g->b_type))) {
+            p.path = TN_GEMM_ORDERED;
+            return p;
+        }
     exchange(&p);
     /* Now exchanged: stay so if only that makes rows of C contiguous, or makes one row of one
      * column. */
     bool now = p.c_col == p.c_size, before = p.c_row == p.c_size;
-    if (!(now && (!before || p.m == 1))) exchange(&p);
+    /* One row of a B with long columns is better one column of A, since tiles read A as it is. */
+    bool row = p.m == 1 && p.b_col == p.b_size;
+    if (!(now && (!before || row))) exchange(&p);
     p.amx = tn_gemm_amx_kind(&p, p.exchanged ? g->b_type : g->a_type,
                              p.exchanged ? g->a_type : g->b_type);
     p.path = direct_fits(&p) ? TN_GEMM_DIRECT : TN_GEMM_PACKED;

@@ -8,11 +8,12 @@
 #include "kernels/gemm_blocks.h"
 
 typedef enum {
-    TN_GEMM_ZERO,   /* k = 0 */
-    TN_GEMM_PLAIN,  /* a loop over elements: very small complex products */
-    TN_GEMM_DIRECT, /* tiles on A and B where they are: few rows, or small */
-    TN_GEMM_DOTS,   /* sums along k: very few rows, B contiguous along k */
-    TN_GEMM_PACKED, /* gemm_blocks.h */
+    TN_GEMM_ZERO,    /* k = 0 */
+    TN_GEMM_PLAIN,   /* a loop over elements: very small complex products */
+    TN_GEMM_DIRECT,  /* tiles on A and B where they are: few rows, or small */
+    TN_GEMM_DOTS,    /* sums along k: very few rows, B contiguous along k */
+    TN_GEMM_ORDERED, /* the same in order of k, eight columns at a time */
+    TN_GEMM_PACKED,  /* gemm_blocks.h */
 } tn_gemm_path;
 
 /* What is multiplied in matrix registers, see gemm_amx.h: signed or unsigned bytes of A and B. */
@@ -40,6 +41,7 @@ typedef struct {
     tn_gemm_load *load_a, *load_b;
     tn_gemm_store *store_c;
     tn_gemm_dots *const *narrow_dots; /* DOTS, and B is widened as it is read; or NULL */
+    tn_gemm_ordered *ordered;         /* ORDERED */
     bool exchanged;
     bool pairs;      /* PACKED, and operands fit kind P16 */
     tn_amx_kind amx; /* tried before the path */
@@ -65,6 +67,8 @@ void tn_gemm_direct(const tn_gemm_plan *p, const char *a, const char *b, char *c
 size_t tn_gemm_direct_workspace(const tn_gemm_plan *p);
 void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
                           int64_t begin, int64_t end, char *workspace);
+void tn_gemm_ordered_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
+                             int64_t begin, int64_t end);
 size_t tn_gemm_dots_workspace(const tn_gemm_plan *p);
 /* Few sums of many elements: all of the product, in parts along k for several threads. */
 bool tn_gemm_dots_are_long(const tn_gemm_plan *p);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/cpu_features.h"
 #include "base/isa_test.h"
 #include "kernels/gemm.h"
 #include "kernels/gemm_amx.h"
@@ -601,6 +602,42 @@ static void tiny_products_are_rounded_once(void **state)
     }
 }
 
+/* What reads a transposed B in place keeps the order of k, to the bit, from any type. */
+static void ordered_sums_are_in_order(void **state)
+{
+    static const tn_element_type types[] = {TN_F32, TN_BF16, TN_I8, TN_U8};
+    enum { MAX_M = 8, N = 37, MAX_K = 500 };
+    static float a[MAX_M * MAX_K], c[MAX_M * N], widened[N * MAX_K];
+    static char b[N * MAX_K * 4];
+    for (int round = 0; round < 64; round++) {
+        tn_element_type t = types[round % 4];
+        int64_t m = 1 + round / 4 % 8, k = round < 32 ? MAX_K : 101,
+                size = tn_element_type_bytes(t);
+        for (int64_t i = 0; i < m * k; i++) put_random(TN_F32, &a[i]);
+        for (int64_t i = 0; i < N * k; i++) {
+            put_random(t, b + i * size);
+            widened[i] = (float)creal(get_real(t, b + i * size));
+        }
+        tn_gemm g = {.a_type = TN_F32, .b_type = t, .c_type = TN_F32, .m = m, .n = N, .k = k};
+        g.in_order = true, g.a_row = k, g.a_col = 1, g.b_row = 1, g.b_col = k;
+        g.c_row = N, g.c_col = 1;
+        void *workspace = aligned_alloc(64, tn_gemm_workspace(&g, pool) / 64 * 64 + 64);
+        tn_gemm_run(&g, a, b, c, pool, workspace);
+        free(workspace);
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < N; j++) {
+                float sum = 0, block = 0;
+                for (int64_t q = 0; q < k; q++) {
+                    if (k > 384 && q == k / 2) sum = block, block = 0;
+                    block = fmaf(a[i * k + q], widened[j * k + q], block);
+                }
+                sum = k > 384 ? sum + block : block;
+                if (tn_cpu_has(TN_ISA_AVX2)) assert_true(c[i * N + j] == sum);
+                else assert_true(fabsf(c[i * N + j] - sum) <= 1e-3f * (1 + fabsf(sum)));
+            }
+    }
+}
+
 static int run(void)
 {
     const struct CMUnitTest tests[] = {
@@ -614,6 +651,7 @@ static int run(void)
         cmocka_unit_test(infinities_stay_in_their_element),
         cmocka_unit_test(bf16_products_keep_what_is_subnormal),
         cmocka_unit_test(tiny_products_are_rounded_once),
+        cmocka_unit_test(ordered_sums_are_in_order),
     };
     tn_status *s = tn_thread_pool_create(3, &pool);
     if (s) return 1;
