@@ -58,7 +58,7 @@ bool tn_amx_usable(void)
 
 /* --- what fits --- */
 
-enum { MIN_LANES = 12, MIN_K_BYTES = 32, MAX_K = 1 << 24 };
+enum { MIN_B = 1 << 14, MIN_LANES = 12, MIN_K_BYTES = 32, MAX_K = 1 << 24 };
 
 /* Integers of at most 8 bits are kept extended to bytes. */
 static bool is_byte(tn_element_type t)
@@ -81,8 +81,10 @@ tn_amx_kind tn_gemm_amx_kind(const tn_gemm_plan *p, tn_element_type a, tn_elemen
     tn_amx_kind kind = tn_amx_kind_of(a, b);
     if (kind == TN_AMX_NONE || p->kind != (kind == TN_AMX_BF16 ? TN_GEMM_F32 : TN_GEMM_I32))
         return TN_AMX_NONE;
-    if (p->m < MIN_LANES || p->n < MIN_LANES || p->k * p->a_size < MIN_K_BYTES || p->k > MAX_K)
-        return TN_AMX_NONE;
+    if (p->n < MIN_LANES || p->k * p->a_size < MIN_K_BYTES || p->k > MAX_K) return TN_AMX_NONE;
+    /* Of a few rows the tiles are mostly empty, but a large B is packed all the same. */
+    int64_t few = kind == TN_AMX_BF16 ? 3 : 2;
+    if (p->m < MIN_LANES && (p->m < few || p->n * p->k < MIN_B)) return TN_AMX_NONE;
     bool a_lines = p->a_row == p->a_size || p->a_col == p->a_size;
     bool b_lines = p->b_row == p->b_size || p->b_col == p->b_size;
     /* Rows or columns that are all the same would be copied out. */
