@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* math_f32.h - elementary functions of f32. See math_scalar.h.
  *
- * Those of math_f32_rows.h are computed in f32. The others are computed in f64 to about 2^-33 and
- * rounded once, which is right but for one value in a thousand or so and never more than 0.51 ulp
- * off; overflow and subnormals come out of that rounding too. Nothing branches, so loops over them
- * are vectorised; products that must be exact are written as fma. Polynomials: interpolation in
- * Chebyshev nodes (tools/fit_polynomials.py). */
+ * Those of math_f32_rows.h, sine and cosine are computed in f32, powers partly. The others are
+ * computed in f64 to about 2^-33 and rounded once, which is right but for one value in a thousand
+ * or so and never more than 0.51 ulp off; overflow and subnormals come out of that rounding too.
+ * Nothing branches, so loops over them are vectorised; products that must be exact are written as
+ * fma. Polynomials: interpolation in Chebyshev nodes (tools/fit_polynomials.py), or minimax. */
 #ifndef TN_KERNELS_MATH_F32_H
 #define TN_KERNELS_MATH_F32_H
 
@@ -82,23 +82,6 @@ static inline double tn_exp2_near(double x)
     double t = limited + TN_ROUNDER, r = limited - (t - TN_ROUNDER);
     double e = __builtin_fma(r, TN_POLY_7(r, TN_EXP2_TERMS), 1);
     return tn_from_bits_f64(tn_to_bits_f64(e) + (tn_to_bits_f64(t) << 52));
-}
-
-static inline float tn_pow_f32(float a, float b)
-{
-    double x = a, y = b, size = __builtin_fabs(x);
-    double t = y * tn_log2_near(size);
-    t = size == 1 && y == y ? 0 : t; /* 1 to the power of inf */
-    double r = tn_exp2_near(t);
-    double half = y * 0.5;
-    bool whole = __builtin_rint(y) == y, odd = whole & (__builtin_rint(half) != half);
-    uint64_t sign = odd ? tn_to_bits_f64(x) & (uint64_t)1 << 63 : 0;
-    r = tn_from_bits_f64(tn_to_bits_f64(r) ^ sign);
-    bool undefined = (x < 0) & (size < __builtin_inf()) & !whole & (y == y);
-    bool one = (y == 0) | (x == 1);
-    r = undefined ? __builtin_nan("") : r;
-    r = one ? 1 : r;
-    return (float)r;
 }
 
 static inline float tn_cbrt_f32(float a)
@@ -184,6 +167,48 @@ static inline float tn_log_of_f32(float l, float x)
 #define WITH_SIGN(x, a)         IOR(x, IAND(a, BITS(0x80000000)))
 #include "kernels/math_f32_rows.h"
 #undef ON_BITS
+
+/* --- powers --- */
+
+/* log(1 + f) from -1/4 to 1/2, to 2^-35: even and odd terms, which overlap in time. */
+#define TN_POW_LOG_EVEN                                                                            \
+    -0x1.00000001ab751p-1, -0x1.fffff78db92a0p-3, -0x1.555863d154adbp-3, -0x1.ff1ad55591353p-4,    \
+        -0x1.a736be2612405p-4, -0x1.223ad82ed5d4ep-4
+#define TN_POW_LOG_ODD                                                                             \
+    0x1.555554dd676fep-2, 0x1.999a09c5b6f10p-3, 0x1.24843a55e1c48p-3, 0x1.c7a5f512c5ad1p-4,        \
+        0x1.89b1e3ffd52a8p-4, 0x1.b225796cac817p-6
+
+/* b log2 |a| in f64, of which only what is large enough is computed so: the parts of a, the higher
+ * terms of e^u and what is asked of a and b are f32, of which a vector holds twice as many. */
+static inline float tn_pow_f32(float a, float b)
+{
+    float size = __builtin_fabsf(a), inf = __builtin_inff();
+    tn_parts_f32 parts = tn_split_any_f32(size);
+    float k = size < inf ? 0.0f - parts.n : size; /* NaN too */
+    k = size == 0 ? -inf : k;
+    double f = parts.m - 1.0f;
+    double z = f * f, even = TN_POLY_6(z, TN_POW_LOG_EVEN),
+           odd_terms = TN_POLY_6(z, TN_POW_LOG_ODD);
+    double l = __builtin_fma(z, __builtin_fma(odd_terms, f, even), f);
+    double t = tn_limit_f64(b * __builtin_fma(l, TN_LOG2E, (double)k), -200, 200);
+    double whole_t = t + TN_ROUNDER, u = (t - (whole_t - TN_ROUNDER)) * TN_LN2;
+    float h = (float)u;
+    float q = __builtin_fmaf(0x1.6ac15cp-10f, h, 0x1.123da6p-7f);
+    q = __builtin_fmaf(q, h, 0x1.555858p-5f);
+    q = __builtin_fmaf(q, h, 0x1.55548cp-3f);
+    q = __builtin_fmaf(q, h, 0x1.fffffcp-2f);
+    double e = (1 + u) + (double)(h * h * q);
+    float r = (float)tn_from_bits_f64(tn_to_bits_f64(e) + (tn_to_bits_f64(whole_t) << 52));
+
+    bool whole = __builtin_rintf(b) == b, odd = whole & (__builtin_rintf(b * 0.5f) != b * 0.5f);
+    uint32_t sign = odd ? tn_to_bits_f32(a) & 0x80000000u : 0;
+    r = tn_from_bits_f32(tn_to_bits_f32(r) ^ sign);
+    bool undefined = (a < 0) & (size < inf) & !whole & (b == b);
+    /* -1 to the power of inf too */
+    bool one = (b == 0) | (a == 1) | ((size == 1) & (__builtin_fabsf(b) == inf));
+    r = undefined ? __builtin_nanf("") : r;
+    return one ? 1 : r;
+}
 
 /* --- circular functions --- */
 
