@@ -298,14 +298,14 @@ EXTREME(min_f64, f64, double, uint64_t, SIGN_f64, MIN_f64, SMALLER_OF, tn_min_f6
     static void name(const void *row, int64_t n, void *out)                                        \
     {                                                                                              \
         const K *x = row;                                                                          \
-        K best = FIRST, nan = 0;                                                                   \
+        K best = FIRST, largest = 0;                                                               \
         for (int64_t i = 0; i < n; i++) {                                                          \
             K size = x[i] & MOST, k = x[i] ^ ((x[i] >> (8 * sizeof(K) - 1)) & MOST);               \
-            nan |= (K)(size > INF);                                                                \
+            largest = LARGER_OF(size, largest);                                                    \
             best = BEST(k, best);                                                                  \
         }                                                                                          \
         K bits = best ^ ((best >> (8 * sizeof(K) - 1)) & MOST);                                    \
-        if (nan) bits = INF | (INF >> 1);                                                          \
+        if (largest > INF) bits = INF | (INF >> 1);                                                          \
         memcpy(out, &bits, sizeof bits);                                                           \
     }
 // clang-format off
