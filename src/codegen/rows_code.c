@@ -16,7 +16,8 @@ enum {
     LANE_BYTES = 256, /* see kernels/reduce_rows.h, */
     BLOCK = 128,      /* groups that are folded before they join a total */
     STREAMED_FROM = 4 << 20,
-    LARGEST_PIECE = 3000
+    LARGEST_PIECE = 3000,
+    MOST_COUNTS = 1 << 16
 };
 #define CHEAP 1.2 /* what is rather made again than kept; see tn_elementwise_cost */
 
@@ -43,7 +44,8 @@ typedef struct {
     tn_jit_flow flow;
     tn_rows_port ports[TN_ROWS_CODE_PORTS];
     uint32_t n_ports;
-    bool by_row, wants_counts, failed;
+    bool has_maps, failed;
+    int64_t n_counts;
     fold folds[TN_ROWS_STEPS];
     uint32_t n_folds, n_phases, n_variables;
     int64_t kept_bytes;
@@ -133,19 +135,24 @@ SMALL static bool find_phases(maker *m)
     return true;
 }
 
-SMALL static uint32_t add_port(maker *m, const tn_rows_port *p)
+SMALL static bool is_same_map(const tn_access_map *a, const tn_access_map *b)
+{
+    return a == b || (a && b && !memcmp(a, b, sizeof *a));
+}
+
+static uint32_t add_port(maker *m, const tn_rows_port *p)
 {
     for (uint32_t i = 0; i < m->n_ports; i++) {
         const tn_rows_port *q = &m->ports[i];
         if (q->at == p->at && q->ref == p->ref && q->offset == p->offset &&
-            q->row_bytes == p->row_bytes && q->map == p->map)
+            q->row_bytes == p->row_bytes && is_same_map(q->map, p->map))
             return i;
     }
     if (m->n_ports == TN_ROWS_CODE_PORTS) {
         m->failed = true;
         return 0;
     }
-    m->by_row |= p->map != NULL;
+    m->has_maps |= p->map != NULL;
     m->ports[m->n_ports] = *p;
     return m->n_ports++;
 }
@@ -288,6 +295,22 @@ SMALL static tn_jv input(maker *m, const tn_rows_step *s, uint32_t k, int64_t of
 }
 
 /* Elements that are read through a map, or are its places themselves. */
+/* The same map, of which the last dimension is that of columns; what it can't be is left. */
+static const tn_access_map *map_by_rows(maker *m, const tn_access_map *map)
+{
+    uint32_t last = map->n_dims - 1;
+    if (map->n_dims == TN_MAP_DIMS || !map->n_dims || map->size[last] <= m->columns ||
+        map->size[last] % m->columns)
+        return map;
+    tn_access_map *by = tn_dup(m->arena, map, sizeof *map);
+    by->n_dims++;
+    by->size[last] = map->size[last] / m->columns;
+    by->step[last] = map->step[last] * m->columns;
+    by->size[last + 1] = m->columns;
+    by->step[last + 1] = map->step[last];
+    return by;
+}
+
 SMALL static tn_jv mapped(maker *m, const tn_rows_step *s, const micro *x, uint32_t group)
 {
     const tn_access_map *map = x->op.map;
@@ -303,36 +326,31 @@ SMALL static tn_jv mapped(maker *m, const tn_rows_step *s, const micro *x, uint3
         m->failed = true;
         return 0;
     }
+    if (!row) map = map_by_rows(m, map);
+    n = map->n_dims;
     int64_t inner = row ? 0 : map->step[n - 1];
-    if (whole && !row) inner = 1;
-    else if (!row && (map->size[n - 1] != m->columns || (inner != 0 && inner != 1)))
-        m->failed = true;
+    if (!row && (map->size[n - 1] != m->columns || (inner != 0 && inner != 1))) m->failed = true;
     if (m->failed) return 0;
     unsigned bytes = x->op.bytes;
-    tn_rows_port p = {.at = x->op.ramp ? TN_ROWS_AT_INDEX : TN_ROWS_AT_VALUE,
+    tn_rows_port p = {.at = x->op.ramp ? TN_ROWS_AT_COUNTS : TN_ROWS_AT_VALUE,
                       .ref = ref,
-                      .offset = (int64_t)x->in[0].offset,
+                      .offset = x->op.ramp ? map->base * 4 : (int64_t)x->in[0].offset,
                       .bytes = bytes};
     uint32_t n_outer = row ? n : n - 1;
-    if (whole && !row) p.row_bytes = m->columns * (int64_t)bytes;
-    else if (n_outer == 1) p.row_bytes = map->step[0] * (int64_t)bytes;
-    if (x->op.ramp && whole && !row) m->failed = true;
-    if (n_outer > 1 || (x->op.ramp && n_outer && map->step[0])) {
+    if (n_outer) p.row_bytes = map->step[n_outer - 1] * (int64_t)bytes;
+    if (n_outer > 1) {
         p.map = map;
         p.n_outer = n_outer;
-        p.row_bytes = 0;
     }
-    if (!x->op.ramp) {
-        tn_element_type e = element_of(m, ref);
-        return inner ? load(m, add_port(m, &p), e, group) : splat(m, add_port(m, &p), e);
+    if (x->op.ramp) {
+        int64_t last = map->base;
+        for (uint32_t d = 0; d < n; d++) last += (map->size[d] - 1) * map->step[d];
+        if (last < 0 || last >= MOST_COUNTS || map->base < 0) m->failed = true;
+        if (last >= m->n_counts) m->n_counts = last + 1;
+        for (uint32_t d = 0; d < n; d++) m->failed |= map->step[d] < 0;
     }
-    tn_jv v = tn_jit_const(&m->piece, 4, (uint32_t)map->base);
-    if (p.map) v = splat(m, add_port(m, &p), TN_I32);
-    if (!inner) return v;
-    m->wants_counts = true;
-    tn_rows_port counts = {.at = TN_ROWS_AT_COUNTS, .bytes = 4};
-    tn_jv c = load(m, add_port(m, &counts), TN_I32, group);
-    return emit(m, TN_JIT_IADD, 4, 0, 2, c, v, 0);
+    tn_element_type e = x->op.ramp ? TN_I32 : element_of(m, ref);
+    return inner ? load(m, add_port(m, &p), e, group) : splat(m, add_port(m, &p), e);
 }
 
 /* One element of a whole array. */
@@ -895,9 +913,9 @@ SMALL const tn_rows_code *tn_rows_code_make(tn_jit *jit, tn_arena *a, const tn_r
     if (large && !m->rest) c->streaming = write(m, lanes, true, &wide);
     c->ports = tn_dup(a, m->ports, m->n_ports * sizeof *m->ports);
     c->n_ports = m->n_ports;
-    c->by_row = m->by_row;
+    c->has_maps = m->has_maps;
     c->kept_bytes = (size_t)m->kept_bytes;
-    if (m->wants_counts) c->counts = counts_of(a, m->columns);
+    if (m->n_counts) c->counts = counts_of(a, m->n_counts);
     return c;
 }
 
@@ -920,33 +938,30 @@ static bool may_stream(const tn_rows_code *c, const tn_rows *p, const uintptr_t 
 void tn_rows_code_run(const tn_rows_code *c, const tn_rows *p, const uintptr_t *at, int64_t first,
                       int64_t n, char *kept)
 {
-    uintptr_t ports[TN_ROWS_CODE_PORTS];
-    int32_t index[TN_ROWS_CODE_PORTS];
+    uintptr_t ports[TN_ROWS_CODE_PORTS] = {0}, from[TN_ROWS_CODE_PORTS];
     bool streams = may_stream(c, p, at);
     tn_jit_fn *entry = (streams ? c->streaming : c->code)->entry;
     for (uint32_t i = 0; i < c->n_ports; i++) {
         const tn_rows_port *q = &c->ports[i];
         switch (q->at) {
-        case TN_ROWS_AT_VALUE: ports[i] = at[q->ref]; break;
-        case TN_ROWS_AT_KEPT: ports[i] = (uintptr_t)kept; break;
-        case TN_ROWS_AT_COUNTS: ports[i] = (uintptr_t)c->counts; break;
-        case TN_ROWS_AT_INDEX: ports[i] = (uintptr_t)&index[i]; continue;
+        case TN_ROWS_AT_VALUE: from[i] = at[q->ref]; break;
+        case TN_ROWS_AT_KEPT: from[i] = (uintptr_t)kept; break;
+        case TN_ROWS_AT_COUNTS: from[i] = (uintptr_t)c->counts; break;
         }
-        ports[i] += (uintptr_t)(q->offset + first * q->row_bytes);
+        from[i] += (uintptr_t)q->offset;
+        ports[i] = from[i] + (uintptr_t)(first * q->row_bytes);
     }
-    if (!c->by_row) {
-        entry((void *const *)ports, n);
-    } else {
-        for (int64_t r = first; r < first + n; r++) {
-            for (uint32_t i = 0; i < c->n_ports; i++) {
-                const tn_rows_port *q = &c->ports[i];
-                if (!q->map) continue;
-                int64_t place = place_in(q->map, q->n_outer, r);
-                if (q->at == TN_ROWS_AT_INDEX) index[i] = (int32_t)(q->map->base + place);
-                else ports[i] = at[q->ref] + (uintptr_t)(q->offset + place * q->bytes);
-            }
-            entry((void *const *)ports, 1);
+    /* As many rows as lie evenly for all maps. The code moves the other ports on. */
+    for (int64_t row = first, left = n, some; left; row += some, left -= some) {
+        some = left;
+        for (uint32_t i = 0; i < c->n_ports && c->has_maps; i++) {
+            const tn_rows_port *q = &c->ports[i];
+            if (!q->map) continue;
+            int64_t size = q->map->size[q->n_outer - 1], even = size - row % size;
+            if (even < some) some = even;
+            ports[i] = from[i] + (uintptr_t)(place_in(q->map, q->n_outer, row) * q->bytes);
         }
+        entry((void *const *)ports, some);
     }
 #if defined __x86_64__
     if (streams) __builtin_ia32_sfence();

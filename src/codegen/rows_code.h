@@ -11,19 +11,19 @@
 
 /* What a port of the code is at its first row. */
 typedef enum {
-    TN_ROWS_AT_VALUE,  /* value `ref` */
-    TN_ROWS_AT_KEPT,   /* memory of a row */
-    TN_ROWS_AT_COUNTS, /* 0, 1, 2, ... */
-    TN_ROWS_AT_INDEX   /* an integer that the row gives by `map` */
+    TN_ROWS_AT_VALUE, /* value `ref` */
+    TN_ROWS_AT_KEPT,  /* memory of a row */
+    TN_ROWS_AT_COUNTS /* 0, 1, 2, ... */
 } tn_rows_at;
 
 typedef struct {
     tn_rows_at at;
     uint32_t ref;
     int64_t offset, row_bytes; /* to be added, once and for each row */
-    unsigned bytes;            /* of an element */
+    int64_t bytes;             /* of an element */
     const tn_access_map *map;  /* or NULL: of the element where a row begins, */
-    uint32_t n_outer;          /* by so many of its dimensions */
+    uint32_t n_outer;          /* by so many of its dimensions, rows along the last of which are
+                                  row_bytes apart */
 } tn_rows_port;
 
 typedef struct tn_rows_code {
@@ -31,7 +31,7 @@ typedef struct tn_rows_code {
     const tn_jit_code *streaming; /* with outputs that go past the caches, or NULL */
     const tn_rows_port *ports;
     uint32_t n_ports;
-    bool by_row; /* some port has a map */
+    bool has_maps;
     const int32_t *counts;
     size_t kept_bytes;
 } tn_rows_code;

@@ -99,6 +99,26 @@ static const char masked[] =
     "(tensor<RxCxi1>, tensor<i1>) -> tensor<Rxi1>\n"
     "return %r, %n, %a : tensor<RxCxT>, tensor<Rxi32>, tensor<Rxi1>\n}\n";
 
+/* Rows of several batches, with an array for each batch, one for each row of a batch and one for
+ * each batch's columns. */
+static const char batched[] =
+    "func.func @main(%x: tensor<3xRxCxT>, %a: tensor<RxCxT>, %c: tensor<3xCxT>) -> "
+    "tensor<3xRxCxT> {\n"
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"
+    "%ab = stablehlo.broadcast_in_dim %a, dims = [1, 2] : (tensor<RxCxT>) -> tensor<3xRxCxT>\n"
+    "%cb = stablehlo.broadcast_in_dim %c, dims = [0, 2] : (tensor<3xCxT>) -> tensor<3xRxCxT>\n"
+    "%i = stablehlo.iota dim = 1 : tensor<3xRxCxi32>\n"
+    "%j = stablehlo.iota dim = 2 : tensor<3xRxCxi32>\n"
+    "%p = stablehlo.compare GE, %i, %j, SIGNED : (tensor<3xRxCxi32>, tensor<3xRxCxi32>) -> "
+    "tensor<3xRxCxi1>\n"
+    "%d = stablehlo.subtract %x, %ab : tensor<3xRxCxT>\n"
+    "%e = stablehlo.select %p, %d, %cb : tensor<3xRxCxi1>, tensor<3xRxCxT>\n"
+    "%s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2] : "
+    "(tensor<3xRxCxT>, tensor<T>) -> tensor<3xRxT>\n"
+    "%sb = stablehlo.broadcast_in_dim %s, dims = [0, 1] : (tensor<3xRxT>) -> tensor<3xRxCxT>\n"
+    "%r = stablehlo.multiply %e, %sb : tensor<3xRxCxT>\n"
+    "return %r : tensor<3xRxCxT>\n}\n";
+
 /* What the rows give is used along the columns, and as a whole: another cluster's work. */
 static const char crossed[] =
     "func.func @main(%x: tensor<RxRxT>) -> (tensor<RxRxT>, tensor<T>) {\n"
@@ -352,6 +372,7 @@ static void rows_give_what_their_ops_give(void **unused)
         for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) {
             check(masked, some[i][0], some[i][1], types[t]);
             check(loss, some[i][0], some[i][1], types[t]);
+            check(batched, some[i][0], some[i][1], types[t]);
         }
     if (tn_cpu_isa() == TN_ISA_AVX512) assert_true(n_codes >= 16);
     static const int short_rows[][2] = {{500, 2}, {5000, 3}, {70, 10}, {1000, 16}, {33, 63}};
