@@ -201,3 +201,43 @@ def test_gradients_of_pooling(shape, window, strides, padding):
     x = np.random.RandomState(0).randint(0, 4, shape).astype(np.float32)
     pool = lambda v: jax.lax.reduce_window(v, -jnp.inf, jax.lax.max, window, strides, padding)
     same(jax.grad(lambda v: (pool(v) * jnp.arange(pool(v).size).reshape(pool(v).shape)).sum()), x)
+
+
+def lorenz(y):
+    return jnp.stack([10 * (y[1] - y[0]), y[0] * (28 - y[2]) - y[1], y[0] * y[1] - 8 / 3 * y[2]])
+
+
+def rotate(m):  # two dimensions a place
+    return jnp.concatenate([m[1:], m[:1]], 0) * 0.9 + m.T[:2, :1] * jnp.ones((2, 3)) * 0.05
+
+
+SMALL_STATES = {
+    "scan": lambda y, p: jax.lax.scan(lambda y, _: (y + 0.01 * lorenz(y),) * 2, y, None, length=12),
+    "inputs": lambda y, p: jax.lax.scan(lambda y, x: (jnp.roll(y, 1) * x[0] + x, y[::-1]), y, p),
+    "fori": lambda y, p: jax.lax.fori_loop(0, 9, lambda i, y: y.at[i % 3].set(y[(i + 1) % 3] * 0.5 + i), y),
+    "captured": lambda y, p: jax.lax.fori_loop(0, 9, lambda i, y: jnp.where(y[:1] > p[0], y[::-1], y + p[1]), y),
+    "scalar": lambda y, p: jax.lax.fori_loop(0, 5, lambda i, c: (c[0] + c[1] * jnp.array([1.0, 2, 3]), c[0][0] * 0.1), (y, y[1])),
+    "constant": lambda y, p: jax.lax.fori_loop(0, 5, lambda i, y: y * jnp.array([1.0, -1, 0.5]) + jnp.pad(y[1:], (0, 1)), y),
+    "matrix": lambda y, p: jax.lax.fori_loop(0, 6, lambda i, m: rotate(m), jnp.stack([y, y * 2])),
+    "while": lambda y, p: jax.lax.while_loop(lambda c: c[1] < 7, lambda c: (jnp.stack([c[0][2], c[0][0], -c[0][1]]), c[1] + 1), (y, 0)),
+    "nested": lambda y, p: jax.lax.fori_loop(0, 3, lambda i, y: jax.lax.fori_loop(0, 4, lambda j, y: y + 0.01 * lorenz(y), y) * 0.9, y),
+    "sum": lambda y, p: jax.lax.fori_loop(0, 6, lambda i, y: jnp.stack([y[1], y[2], y.sum() * 0.1]), y),
+}
+
+
+@pytest.mark.parametrize("n", [3, 16, 33, 64])
+@pytest.mark.parametrize("name", SMALL_STATES)
+def test_loops_over_small_states(name, n):
+    """Under vmap the places come first; the loop is turned so that they are innermost (passes/strips)."""
+    rng = np.random.default_rng(n)
+    y, p = rng.standard_normal((n, 3)).astype(np.float32), rng.standard_normal((n, 5, 3)).astype(np.float32)
+    swapped = y.T, p.transpose(1, 0, 2)
+    for axes, args in ((dict(), (y, p)), (dict(in_axes=1, out_axes=-1), swapped)):
+        f = jax.vmap(SMALL_STATES[name], **axes)
+        results = []
+        for device in (CPU, DEV):
+            with jax.default_device(device):
+                results.append(jax.tree.leaves(jax.jit(f)(*[jax.device_put(a, device) for a in args])))
+        for want, got in zip(*results, strict=True):
+            assert want.dtype == got.dtype
+            np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=2e-5, atol=1e-5)
