@@ -140,8 +140,8 @@ tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
      * column. */
     bool now = p.c_col == p.c_size, before = p.c_row == p.c_size;
     /* One row of a B with long columns is better one column of A, since tiles read A as it is. */
-    bool row = p.m == 1 && p.b_col == p.b_size;
-    if (!(now && (!before || row))) exchange(&p);
+    bool row = p.m == 1 && p.b_col == p.b_size, column = p.n == 1 && p.a_row != p.a_size;
+    if (!(now && (!before || row || column))) exchange(&p);
     p.amx = tn_gemm_amx_kind(&p, p.exchanged ? g->b_type : g->a_type,
                              p.exchanged ? g->a_type : g->b_type);
     p.path = direct_fits(&p) ? TN_GEMM_DIRECT : TN_GEMM_PACKED;
