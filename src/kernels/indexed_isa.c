@@ -98,6 +98,13 @@ static int64_t gather_vectors_i32_8(const tn_indexed_run *r)
         memcpy(to, &head, sizeof head);                                                            \
         memcpy(to + bytes - sizeof tail, &tail, sizeof tail);                                      \
     } while (0)
+/* Of the window after the next one, since a copy waits for its own. */
+#define ASK_FOR(indices)                                                                           \
+    if (i + 2 < r->n) {                                                                            \
+        int64_t next = move_inside((int64_t)indices[(i + 2) * r->index_step], r);                  \
+        const char *there = r->operand + next * r->step + (i + 2) * r->operand_step;               \
+        for (size_t b = 0; b < bytes && b < 1024; b += 64) __builtin_prefetch(there + b);          \
+    }
 typedef struct {
     uint64_t words[4];
 } quarter;
@@ -109,7 +116,7 @@ typedef struct {
         else if (bytes > 8 && bytes <= 16) COPY_WINDOWS(COPY_ENDS(uint64_t))                       \
         else if (bytes > 16 && bytes <= 32) COPY_WINDOWS(COPY_ENDS(wide))                          \
         else if (bytes > 32 && bytes <= 64) COPY_WINDOWS(COPY_ENDS(quarter))                       \
-        else COPY_WINDOWS(memcpy(to, from, bytes))                                                 \
+        else COPY_WINDOWS(ASK_FOR(indices); memcpy(to, from, bytes))                               \
     }
 INDEX_TYPES(DEFINE_WINDOWS)
 

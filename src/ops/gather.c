@@ -168,7 +168,9 @@ tn_status *tn_eval_gather(const tn_op *op, const tn_eval_context *ctx, const tn_
     TN_TRY(window_sizes(op, ctx, operands, &sizes));
     tn_strided nest;
     tn_strided_init(&nest);
-    uint32_t nth = 0;
+    /* A window is copied as far as it is a piece of the result. */
+    uint32_t nth = 0, inner = to->rank;
+    while (inner && tn_ints_have(d.window_dims, inner - 1)) inner--;
     for (uint32_t i = 0; i < from->rank; i++) {
         if (!tn_is_window_dim(&d, i)) {
             if (!sizes[i]) nest.empty = true;
@@ -180,13 +182,15 @@ tn_status *tn_eval_gather(const tn_op *op, const tn_eval_context *ctx, const tn_
                                "dimension %u of the result, %s, should be %" PRId64
                                ", the size of the slices",
                                dim, TN_TYPE_IN_MESSAGE(to), sizes[i]);
+        if (dim < inner) continue;
         tn_strided_push(&nest, sizes[i], tn_stride(to, dim), tn_stride(from, i));
     }
     if (nest.empty || tn_is_empty(from))
         return TN_OP_ERROR(INVALID_ARGUMENT, op, "slices of %s are empty, but the result is %s",
                            TN_TYPE_IN_MESSAGE(from), TN_TYPE_IN_MESSAGE(to));
     tn_windows windows;
-    TN_TRY(tn_windows_prepare(op, &d, &operands[1], from, to, sizes, ctx->scratch, &windows));
+    TN_TRY(
+        tn_windows_prepare(op, &d, &operands[1], from, to, sizes, inner, ctx->scratch, &windows));
     windows.clamp = true;
     tn_strided_plan window;
     tn_strided_prepare(&nest, (size_t)tn_width(from), &window);

@@ -483,7 +483,7 @@ tn_status *tn_eval_scatter(const tn_op *op, const tn_eval_context *ctx, const tn
     find_loops(&d, t, update, sizes, &l);
     tn_type bytes = *t, update_bytes = *update; /* so that offsets count elements */
     bytes.element = update_bytes.element = TN_U8;
-    TN_TRY(tn_windows_prepare(op, &d, &operands[j.n], &bytes, &update_bytes, sizes, ctx->scratch,
+    TN_TRY(tn_windows_prepare(op, &d, &operands[j.n], &bytes, &update_bytes, sizes, 0, ctx->scratch,
                               &j.windows));
     j.size = tn_type_elements(update) / j.windows.n;
     j.contiguous = is_dense(&l, l.result) && is_dense(&l, l.update);

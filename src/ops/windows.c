@@ -120,11 +120,11 @@ static void merge_loops(tn_windows *w)
 
 tn_status *tn_windows_prepare(const tn_op *op, const tn_window_dims *d, const tn_tensor *indices,
                               const tn_type *operand, const tn_type *other, const int64_t *sizes,
-                              tn_scratch *scratch, tn_windows *w)
+                              uint32_t inner, tn_scratch *scratch, tn_windows *w)
 {
     const tn_type *t = indices->type;
     *w = (tn_windows){.indices = indices->data, .index_type = t->element, .n = 1};
-    w->loops = tn_scratch_alloc(scratch, (t->rank + 1) * sizeof *w->loops);
+    w->loops = tn_scratch_alloc(scratch, (other->rank + 1) * sizeof *w->loops);
     w->components = tn_scratch_alloc(scratch, (d->index_map.n + 1) * sizeof *w->components);
     if (!w->loops || !w->components) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
     for (uint32_t i = 0; i < operand->rank; i++)
@@ -132,9 +132,18 @@ tn_status *tn_windows_prepare(const tn_op *op, const tn_window_dims *d, const tn
             return TN_OP_ERROR(INVALID_ARGUMENT, op,
                                "a window of size %" PRId64 " doesn't fit in dimension %u of %s",
                                sizes[i], i, TN_TYPE_IN_MESSAGE(operand));
+    uint32_t nth = 0, window_dim = 0;
     for (uint32_t i = 0; i < other->rank; i++) {
-        if (tn_ints_have(d->window_dims, i)) continue;
-        uint32_t from = tn_index_dim(d, w->n_loops);
+        if (tn_ints_have(d->window_dims, i)) {
+            while (!tn_is_window_dim(d, window_dim)) window_dim++;
+            uint32_t k = window_dim++;
+            if (i >= inner) continue;
+            w->n *= other->dims[i];
+            w->loops[w->n_loops++] =
+                (tn_window_loop){other->dims[i], 0, tn_stride(other, i), tn_stride(operand, k)};
+            continue;
+        }
+        uint32_t from = tn_index_dim(d, nth++);
         tn_window_loop l = {other->dims[i], tn_step(t, from), tn_stride(other, i), 0};
         bool same = l.dim == t->dims[from];
         for (uint32_t j = 0; j < d->index_batching.n; j++) {

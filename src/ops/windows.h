@@ -63,10 +63,11 @@ typedef struct {
 } tn_windows;
 
 /* Prepares for tensors of static types; sizes[operand rank] is the window, checked against the
- * operand. Memory is from scratch. */
+ * operand. What lies in dimensions of the other tensor before `inner` are windows of their own.
+ * Memory is from scratch. */
 tn_status *tn_windows_prepare(const tn_op *op, const tn_window_dims *d, const tn_tensor *indices,
                               const tn_type *operand, const tn_type *other, const int64_t *sizes,
-                              tn_scratch *scratch, tn_windows *out) TN_MUST_USE;
+                              uint32_t inner, tn_scratch *scratch, tn_windows *out) TN_MUST_USE;
 
 /* Windows [begin, end) as runs along the innermost loop: the first element of its index vector (in
  * elements), its place in the operand before the index vector is added, and in the other tensor. */

@@ -149,6 +149,15 @@ def test_scatters_of_numbers_like_zero_and_nan():
         same(lambda *a: [bits(y) for y in both(*a)], v, at, np.where(np.isnan(u), np.float32(-2), u))
 
 
+def test_gathers_along_inner_dimensions():
+    x, i = np.arange(3 * 9 * 7 * 40).reshape(3, 9, 7, 40), np.array([5, 0, 6, 3, 3, 1, 2, 5, 4, 0])
+    f = lambda np, v, i: [np.take(v, i, 2), np.take(v[..., :5], i, 1), np.take(v[..., :2], i[:8], 2), v[:, :, i[:3]][:, i]]
+    with jax.default_device(DEV):
+        got = jax.jit(lambda v, i: f(jnp, v, i))(x, i)
+    for a, b in zip(got, f(np, x, i)):
+        np.testing.assert_array_equal(np.asarray(a), b)
+
+
 def test_tables_that_the_same_program_makes():
     x = np.round(9 * np.random.RandomState(0).randn(500)).astype(np.float32)
     i = np.random.RandomState(1).randint(-9, 600, 500)
