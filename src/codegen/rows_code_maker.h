@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows_code_maker.h - code of rows while it is made; for rows_code.c, which puts its pieces
+ * together, rows_code_values.c and rows_code_folds.c alone.
+ *
+ * A row is gone through in phases: what is reduced in one is there in the next. In a phase, steps
+ * of so many columns as a fold has lanes, in groups that are vectors of the machine. Threads: one.
+ */
+#ifndef TN_CODEGEN_ROWS_CODE_MAKER_H
+#define TN_CODEGEN_ROWS_CODE_MAKER_H
+
+#include "codegen/jit_flow.h"
+#include "codegen/rows_code.h"
+
+enum { TN_ROW_PHASES = 8, TN_ROW_GROUPS = 8 /* of lanes, in a step of columns */ };
+/* Memory of lanes of a fold: see kernels/reduce_rows.h. */
+enum { TN_ROW_LANE_BYTES = 256 };
+
+/* A reduction. */
+typedef struct {
+    const tn_rows_step *step;
+    const tn_op *body; /* its one op */
+    tn_op_kind kind;
+    tn_element_type from, to;
+    unsigned bytes; /* of an accumulator */
+    bool is_float, by_range;
+    uint32_t phase, var, total, bad; /* variables: accumulators, totals, NaN */
+} tn_row_fold;
+
+typedef struct {
+    tn_jit *jit;
+    tn_arena *arena;
+    const tn_rows *p;
+    int64_t columns;
+    uint32_t lanes, groups, step; /* of a vector; vectors in a step of columns; its columns */
+    uint32_t whole, rest;         /* columns in steps, and behind them */
+    bool one_piece;               /* a row is no more than a step */
+    bool streams;
+    tn_jit_flow flow;
+    tn_rows_port ports[TN_ROWS_CODE_PORTS];
+    uint32_t n_ports;
+    bool has_maps, failed;
+    int64_t n_counts;
+    tn_row_fold folds[TN_ROWS_STEPS];
+    uint32_t n_folds, n_phases, n_variables;
+    int64_t kept_bytes;
+    /* of values: when they are there first, who makes them */
+    uint8_t phase[TN_ROWS_VALUES];
+    bool is_made[TN_ROWS_VALUES], is_row[TN_ROWS_VALUES], is_kept[TN_ROWS_VALUES];
+    bool is_read_again[TN_ROWS_VALUES]; /* in a later phase */
+    uint32_t maker[TN_ROWS_VALUES], var[TN_ROWS_VALUES], port[TN_ROWS_VALUES];
+    /* of the piece at hand */
+    tn_jit_piece piece;
+    uint32_t now;    /* the phase */
+    uint32_t masked; /* the group of lanes that isn't whole, or TN_ROW_GROUPS */
+    tn_jv made[TN_ROW_GROUPS][TN_ROWS_VALUES], row[TN_ROWS_VALUES], splat[TN_ROWS_CODE_PORTS];
+    tn_jv acc[TN_ROWS_STEPS][TN_ROW_GROUPS], bad[TN_ROWS_STEPS];
+    tn_jv unseen[TN_ROWS_STEPS]; /* what hasn't been looked at for NaN */
+} tn_row_maker;
+
+/* No value; and an attribute of functions that run once for each group, which keeps them small. */
+#define NONE  TN_JIT_NO_VALUE
+#define SMALL __attribute__((cold))
+
+/* --- values --- */
+
+/* Says when each step can be done; false: there is one that can't. */
+bool tn_row_find_phases(tn_row_maker *m);
+/* Decides what has memory of a row: outputs, and what is read in a later phase and costs much. */
+void tn_row_keep_what_is_read(tn_row_maker *m);
+/* The port like *p. */
+uint32_t tn_row_port(tn_row_maker *m, const tn_rows_port *p);
+/* An instruction; 0, and m->failed, where the piece has too many. */
+tn_jv tn_row_emit(tn_row_maker *m, tn_jit_op op, unsigned bytes, unsigned imm, unsigned n, tn_jv a,
+                  tn_jv b, tn_jv c);
+/* The first element of a port. */
+tn_jv tn_row_splat(tn_row_maker *m, uint32_t port, tn_element_type e);
+tn_jv tn_row_truth(tn_row_maker *m, bool x);
+tn_jv tn_row_constant(tn_row_maker *m, const void *data, tn_element_type e);
+/* Value `ref` of a group of lanes: made, made again, or from memory. */
+tn_jv tn_row_column_value(tn_row_maker *m, uint32_t ref, uint32_t group);
+/* Emits a tile program for a group of lanes. */
+void tn_row_run_tile(tn_row_maker *m, const tn_rows_step *s, uint32_t group);
+
+static inline tn_element_type tn_row_element(const tn_row_maker *m, uint32_t ref)
+{
+    return m->p->values[ref].value->type->element;
+}
+
+/* --- folds --- */
+
+/* False where it can't be done. */
+bool tn_row_prepare_fold(tn_row_maker *m, tn_row_fold *f);
+/* Does the order matter? */
+bool tn_row_is_inexact(const tn_row_fold *f);
+/* Of variables with its accumulators. */
+tn_element_type tn_row_fold_type(const tn_row_fold *f);
+/* What changes nothing. */
+tn_jv tn_row_neutral(tn_row_maker *m, const tn_row_fold *f);
+/* As the op does. */
+tn_jv tn_row_combine(tn_row_maker *m, const tn_row_fold *f, tn_jv a, tn_jv b);
+/* Group `g` of the operand of fold `at` joins m->acc. */
+void tn_row_accumulate(tn_row_maker *m, uint32_t at, uint32_t g);
+/* Notes NaN in v and in what hasn't been looked at, if there is any. */
+void tn_row_note_nan(tn_row_maker *m, uint32_t at, tn_jv v);
+/* Makes one value of m->acc, and with the initial one the result. */
+void tn_row_finish_fold(tn_row_maker *m, uint32_t at);
+
+#endif
