@@ -60,16 +60,28 @@ typedef struct {
     int64_t begin[TN_CONV_MAX_LOOPS], end[TN_CONV_MAX_LOOPS]; /* in the order of the numbering */
 } window;
 
-static window window_at(const source *s, int64_t i)
+/* Steps of the loops of rows at row i, and at the row after those. */
+static void rows_at(const tn_conv_part *p, int64_t i, int64_t *at)
+{
+    for (int r = p->n_rows - 1; r >= 0; r--, i /= p->rows[r + 1].size) at[r] = i % p->rows[r].size;
+}
+static void next_row(const tn_conv_part *p, int64_t *at)
+{
+    for (int r = p->n_rows - 1; r >= 0; r--) {
+        if (++at[r] < p->rows[r].size) return;
+        at[r] = 0;
+    }
+}
+
+static window window_at(const source *s, const int64_t *row)
 {
     const tn_conv_part *p = s->p;
-    window w = {.in = p->in_start};
-    int64_t q_of_edge[TN_CONV_MAX_SPATIAL] = {0};
-    for (int r = p->n_rows - 1; r >= 0; r--) {
-        int64_t q = i % p->rows[r].size;
-        i /= p->rows[r].size;
-        w.in += q * p->rows[r].in;
-        if (p->rows[r].edge >= 0) q_of_edge[p->rows[r].edge] = q;
+    window w;
+    int64_t q_of_edge[TN_CONV_MAX_SPATIAL];
+    w.in = p->in_start;
+    for (int r = 0; r < p->n_rows; r++) {
+        w.in += row[r] * p->rows[r].in;
+        if (p->rows[r].edge >= 0) q_of_edge[p->rows[r].edge] = row[r];
     }
     for (int t = 0; t < p->n_terms; t++) {
         const tn_conv_terms *terms = &p->terms[s->order[t]];
@@ -110,10 +122,12 @@ static void pack_windows(const void *ctx, int64_t i, int64_t rows, int64_t k, in
 {
     const source *s = ctx;
     int64_t first[TN_CONV_MAX_LOOPS], at[TN_CONV_MAX_LOOPS], start = terms_at(s, k, first);
+    int64_t place[TN_CONV_MAX_LOOPS];
     (void)col;
-    for (int64_t r = 0; r < rows; r++, dst += row) {
-        window w = window_at(s, i + r);
-        memcpy(at, first, sizeof at);
+    rows_at(s->p, i, place);
+    for (int64_t r = 0; r < rows; r++, dst += row, next_row(s->p, place)) {
+        window w = window_at(s, place);
+        memcpy(at, first, sizeof(int64_t) * (size_t)s->p->n_terms);
         int64_t line = start;
         for (int64_t q = 0; q < n;) {
             int64_t size = tn_least(s->line.size - line, n - q);

@@ -165,7 +165,11 @@ int64_t tn_conv_term_count(const tn_conv_part *p)
 void tn_conv_term_range(const tn_conv_edge *e, const tn_conv_terms *t, int64_t q, int64_t *begin,
                         int64_t *end)
 {
-    int64_t at = e->shift + q * e->step, taps = t->size / t->unit;
+    int64_t at = e->shift + q * e->step, taps = t->unit == 1 ? t->size : t->size / t->unit;
+    if (at >= 0 && at + (taps - 1) * e->term_step < e->size) {
+        *begin = 0, *end = t->size;
+        return;
+    }
     int64_t low = at < 0 ? tn_ceil_div(-at, e->term_step) : 0;
     int64_t high = at < e->size ? tn_ceil_div(e->size - at, e->term_step) : 0;
     *begin = tn_least(low, taps) * t->unit;
