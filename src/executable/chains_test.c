@@ -84,11 +84,16 @@ static unsigned index_of(tn_element_type e)
 static void fill_element(tn_element_type e, char *to)
 {
     uint64_t bits = random_bits();
+    bool plain = below(8);
+    if (below(8) == 0) {
+        /* a zero of either sign */
+        bits &= (uint64_t)1 << (8 * tn_element_type_bytes(e) - 1);
+        plain = false;
+    }
     float f = (float)(int32_t)bits * 0x1p-28f;
     double d = (double)f;
     uint32_t u;
     memcpy(&u, &f, 4);
-    bool plain = below(8);
     switch ((int)e) {
     case TN_I1: *to = bits & 1; break;
     case TN_F32: memcpy(to, plain ? (void *)&f : (void *)&bits, 4); break;

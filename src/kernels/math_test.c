@@ -206,6 +206,13 @@ static void special_values_are_those_of_c(void **unused)
     BOTH_2(atan2, atan2l)
     BOTH_2(pow, powl)
     BOTH_2(rem, fmodl)
+    /* What ends at a limit reaches it, between the last part of tanh and infinity. */
+    for (float x = 9.02f; x < 1e38f; x *= 1.5f) {
+        assert_true(tn_tanh_f32(x) == 1 && tn_tanh_f32(-x) == -1);
+        assert_true(tn_logistic_f32(x + 9) == 1 && tn_exp_f32(-x - 96) == 0);
+    }
+    assert_true(tn_tanh_f32(INFINITY) == 1 && tn_tanh_f32(-INFINITY) == -1);
+    assert_true(tn_pow_f32(-1, INFINITY) == 1 && tn_pow_f32(1, NAN) == 1);
 }
 
 /* NaN, of which the sign and the payload are nobody's promise. Complex numbers: any part. */
