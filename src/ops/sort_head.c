@@ -10,6 +10,8 @@
 
 /* Lines are cut into pieces of so many elements; PART at a time go through a buffer. */
 enum { PIECE = 1 << 17, PART = 1024, SLACK = 64 };
+/* So few of a line so short are kept in order as it is read. */
+enum { FEW = 8, SHORT = 256 };
 
 typedef unsigned __int128 wide;
 
@@ -87,6 +89,16 @@ typedef struct {
                               C *x)                                                                \
     {                                                                                              \
         int64_t n = 0, full = 2 * k + SLACK, at = begin, block = SLACK;                            \
+        if (k <= FEW && end - begin <= SHORT) {                                                    \
+            for (; at < end; at++) {                                                               \
+                C v = (C)keys[at * step] << 32 | (C)at;                                            \
+                if (n == k && v > x[k - 1]) continue;                                              \
+                int64_t i = n < k ? n++ : k - 1;                                                   \
+                for (; i > 0 && x[i - 1] > v; i--) x[i] = x[i - 1];                                \
+                x[i] = v;                                                                          \
+            }                                                                                      \
+            return n;                                                                              \
+        }                                                                                          \
         for (; at < end && n < full; at++) x[n++] = (C)keys[at * step] << 32 | (C)at;              \
         tn_isa isa = tn_cpu_isa();                                                                 \
         K limit = at < end ? (K)(nth_##K(x, n, k) >> 32) : 0;                                      \

@@ -47,7 +47,7 @@ def test_threefry_of_many_keys():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int8, np.uint16, "bfloat16"])
-@pytest.mark.parametrize("shape, k", [((5, 4000), 3), ((1, 300000), 100), ((2, 1000), 250), ((3, 7), 7), ((40, 64), 1)])
+@pytest.mark.parametrize("shape, k", [((5, 4000), 3), ((1, 300000), 100), ((2, 1000), 250), ((3, 7), 7), ((40, 64), 1), ((50, 64), 8)])
 def test_top_k(dtype, shape, k):
     x = (np.random.RandomState(0).randn(*shape) * 20).astype(np.float32).astype(jnp.dtype(dtype))
     same(lambda v: jax.lax.top_k(v, k), x)
