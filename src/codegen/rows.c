@@ -55,13 +55,8 @@ static void note_all(tn_rows_finder *f, const tn_region *r)
 
 static tn_op_kind body_of(const tn_op *op)
 {
-    const tn_region *r = &op->regions[0];
-    const tn_op *o = r->first;
-    if (r->n_args != 2 || !o || o->next != r->last || o->n_operands != 2) return TN_OP_INVALID;
-    if (r->last->n_operands != 1 || r->last->operands[0] != &o->results[0]) return TN_OP_INVALID;
-    const tn_value *a = o->operands[0], *b = o->operands[1];
-    bool args = (a == &r->args[0] && b == &r->args[1]) || (a == &r->args[1] && b == &r->args[0]);
-    return args ? o->kind : TN_OP_INVALID;
+    const tn_op *body = tn_op_of_body(&op->regions[0]);
+    return body ? body->kind : TN_OP_INVALID;
 }
 
 bool tn_rows_find_lines(const tn_op *op, tn_lines *out)

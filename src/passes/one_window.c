@@ -48,18 +48,11 @@ static bool find_window(const tn_op *op, window *w)
     return true;
 }
 
-/* The op of a body that returns it, of both arguments; *overwrites: it returns the second. */
-static const tn_op *op_of_body(const tn_region *r, bool *overwrites)
+/* Of the kinds that the window can be combined by. */
+static const tn_op *combining_op(const tn_region *r)
 {
-    const tn_value *v = r->last->operands[0];
-    *overwrites = v == &r->args[1];
-    const tn_op *op = r->first;
-    if (op->next != r->last || v != &op->results[0] || op->n_results != 1 || op->n_operands != 2 ||
-        op->n_regions || !tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE))
-        return NULL;
-    bool in_order = op->operands[0] == &r->args[0] && op->operands[1] == &r->args[1];
-    bool turned = op->operands[0] == &r->args[1] && op->operands[1] == &r->args[0];
-    switch (op->kind) {
+    const tn_op *op = tn_op_of_body(r);
+    switch (op ? op->kind : TN_OP_INVALID) {
     case TN_OP_add:
     case TN_OP_and:
     case TN_OP_maximum:
@@ -67,7 +60,7 @@ static const tn_op *op_of_body(const tn_region *r, bool *overwrites)
     case TN_OP_multiply:
     case TN_OP_or:
     case TN_OP_subtract:
-    case TN_OP_xor: return in_order || turned ? op : NULL;
+    case TN_OP_xor: return op;
     default: return NULL;
     }
 }
@@ -101,13 +94,14 @@ static bool has_one_type(const tn_op *op)
 static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
 {
     window w;
-    bool overwrites;
     if (op->kind != TN_OP_scatter || op->n_operands != 3 || !has_one_type(op)) return NULL;
     const tn_type *whole = op->operands[0]->type;
     if (!tn_type_is_static(whole) || !tn_type_is_static(op->operands[2]->type) ||
         !tn_type_elements(op->operands[2]->type))
         return NULL;
-    const tn_op *with = op_of_body(&op->regions[0], &overwrites);
+    const tn_region *body = &op->regions[0];
+    const tn_op *with = combining_op(body);
+    bool overwrites = body->last->operands[0] == &body->args[1];
     if ((!with && !overwrites) || !find_window(op, &w)) return NULL;
 
     const tn_type *part = tn_type_tensor(m->arena, whole->element, whole->rank, w.size);

@@ -51,6 +51,16 @@ void tn_rewrite_ints(tn_module *m, tn_op *op, tn_attr_name name, const int64_t *
     tn_op_set_attr(m, op, name, tn_attr_ints(m->arena, v, n));
 }
 
+const tn_op *tn_op_of_body(const tn_region *r)
+{
+    const tn_op *op = r->first;
+    if (r->n_args != 2 || !op || op->next != r->last || op->n_operands != 2 || op->n_results != 1 ||
+        op->n_regions || r->last->n_operands != 1 || r->last->operands[0] != &op->results[0])
+        return NULL;
+    const tn_value *a = op->operands[0], *b = op->operands[1], *x = &r->args[0], *y = &r->args[1];
+    return (a == x && b == y) || (a == y && b == x) ? op : NULL;
+}
+
 const tn_literal *tn_constant_of(const tn_value *v)
 {
     if (!v->op || v->op->kind != TN_OP_constant) return NULL;

@@ -21,6 +21,9 @@ void tn_rewrite_ints(tn_module *m, tn_op *op, tn_attr_name name, const int64_t *
 
 /* The constant that `v` is, or NULL. */
 const tn_literal *tn_constant_of(const tn_value *v);
+/* The op of a body of two arguments that is nothing but it, on both of them in either order; NULL:
+ * the body is something else. */
+const tn_op *tn_op_of_body(const tn_region *r);
 /* The integer that `v` is when it is a scalar or splat constant of an integer or boolean type. */
 bool tn_constant_integer(const tn_value *v, int64_t *out);
 /* A new constant before `where`; data and type are taken as they are. */

@@ -153,10 +153,8 @@ static bool simplify_reduce(tn_module *m, tn_op *op, bool *changed)
     if (op->n_results != 1 || x->type->quantization || to->quantization) return false;
     for (uint32_t i = 0; i < n; i++)
         if (x->type->dims[dims[i]] != 1) return false;
-    const tn_region *r = &op->regions[0];
-    const tn_op *body = r->first;
-    if (body->next != r->last || r->last->operands[0] != &body->results[0]) return false;
-    switch ((int)body->kind) {
+    const tn_op *body = tn_op_of_body(&op->regions[0]);
+    switch (body ? (int)body->kind : TN_OP_INVALID) {
     case TN_OP_add:
     case TN_OP_and:
     case TN_OP_maximum:
@@ -166,9 +164,7 @@ static bool simplify_reduce(tn_module *m, tn_op *op, bool *changed)
     case TN_OP_xor: break;
     default: return false;
     }
-    bool straight = body->operands[0] == &r->args[0] && body->operands[1] == &r->args[1];
-    bool crossed = body->operands[0] == &r->args[1] && body->operands[1] == &r->args[0];
-    if (!(straight || crossed) || x->type->element != to->element) return false;
+    if (x->type->element != to->element) return false;
     tn_op_kind kind = body->kind;
     if (!tn_type_equal(x->type, to))
         x = &tn_rewrite_op(m, op, TN_OP_reshape, to, 1, &x)->results[0];
