@@ -6,6 +6,7 @@
 
 #include "ops/dot.h"
 #include "ops/elementwise.h"
+#include "passes/rewrite.h"
 
 enum {
     LEAST_ROWS = 16,        /* of a product */
