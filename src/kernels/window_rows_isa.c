@@ -46,6 +46,10 @@
         V acc = init, v = init;                                                                    \
         for (int64_t t = 0; t < r->n_taps; t++) {                                                  \
             const T *p = x + r->taps[t];                                                           \
+            if (n == 1) {                                                                          \
+                acc = OP(acc, *p - (V){0});                                                        \
+                continue;                                                                          \
+            }                                                                                      \
             T some[W] = {0};                                                                       \
             for (int64_t i = 0; i < n; i++) some[i] = p[i * step];                                 \
             memcpy(&v, some, TN_VB);                                                               \
@@ -80,9 +84,18 @@
             if (step == 1) {                                                                       \
                 for (; i + 4 * W <= n; i += 4 * W) name##_vectors(r, x + i, y + i, 4, init);       \
                 for (; i + W <= n; i += W) name##_vectors(r, x + i, y + i, 1, init);               \
+                if (i < n && n >= W) { /* some again */                                            \
+                    name##_vectors(r, x + n - W, y + n - W, 1, init);                              \
+                    i = n;                                                                         \
+                }                                                                                  \
             } else if (step == 2) {                                                                \
                 /* Of the last window the element behind it may not be there. */                   \
                 for (; i + W < n; i += W) name##_pairs(r, x + 2 * i, y + i, init);                 \
+                if (i + 1 < n && n > W) {                                                          \
+                    i = n - 1 - W;                                                                 \
+                    name##_pairs(r, x + 2 * i, y + i, init);                                       \
+                    i = n - 1;                                                                     \
+                }                                                                                  \
             }                                                                                      \
             for (; i < n; i += W)                                                                  \
                 name##_few(r, x + i * step, y + i, n - i < W ? n - i : W, step, init);             \

@@ -27,21 +27,33 @@ static int64_t find_taps(const job *j, const int64_t *at, int64_t *taps)
 {
     const tn_window_fold *f = j->f;
     const int64_t *dims = f->operand->type->dims;
-    int64_t k[RANK] = {0}, n = 0;
+    int64_t k[RANK] = {0}, n = 0, base = 0;
+    /* Dimensions along which the window has more than one element, and the last. */
+    uint32_t wide[RANK], n_wide = 0;
+    bool all_inside = true;
+    for (uint32_t d = 0; d <= j->dim; d++) {
+        if (f->dims[d].size > 1 || d == j->dim) {
+            wide[n_wide++] = d;
+            continue;
+        }
+        base += at[d] * j->steps[d];
+        all_inside = all_inside && at[d] >= 0 && at[d] < dims[d];
+    }
     for (;;) {
-        int64_t place = 0, x = 0;
-        bool inside = true;
-        for (uint32_t d = 0; d <= j->dim; d++) {
-            x = at[d] + k[d] * f->dims[d].dilation;
+        int64_t place = base, x = 0;
+        bool inside = all_inside;
+        for (uint32_t i = 0; i < n_wide; i++) {
+            uint32_t d = wide[i];
+            x = at[d] + k[i] * f->dims[d].dilation;
             inside = inside && x >= 0 && x < dims[d];
             place += x * j->steps[d];
         }
         if (inside) taps[n++] = place;
         else if (f->padding_counts)
             taps[n++] = j->nothing + (x >= 0 && x < dims[j->dim] ? x * j->inner : 0);
-        uint32_t d = j->dim + 1;
-        while (d && ++k[d - 1] == f->dims[d - 1].size) k[--d] = 0;
-        if (!d) return n;
+        uint32_t i = n_wide;
+        while (i && ++k[i - 1] == f->dims[wide[i - 1]].size) k[--i] = 0;
+        if (!i) return n;
     }
 }
 

@@ -252,3 +252,25 @@ def test_loops_over_small_states(name, n):
         for want, got in zip(*results, strict=True):
             assert want.dtype == got.dtype
             np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float64])
+def test_rows_of_windows_that_are_no_whole_vectors(dtype):
+    x = np.random.RandomState(0).randint(-50, 50, (3, 6, 150)).astype(jnp.dtype(dtype))
+    cases = [(w, stride) for w in (3, 18, 19, 35, 67, 150) for stride in (1, 2, 3)]
+
+    def pools(v):
+        for w, stride in cases:
+            part, steps = v[..., :w], (1, 1, stride)
+            yield jax.lax.reduce_window(part, jnp.asarray(0, v.dtype), jax.lax.add, (1, 2, 3), steps, "VALID")
+            edges = [(0, 0), (1, 1), (1, 1)]
+            yield jax.lax.reduce_window(part, jnp.asarray(-99, v.dtype), jax.lax.max, (1, 3, 3), steps, edges)
+
+    with jax.default_device(DEV):
+        got = jax.jit(lambda v: list(pools(v)))(x)
+    for (w, stride), total, most in zip(cases, got[::2], got[1::2]):
+        view = np.lib.stride_tricks.sliding_window_view(x[..., :w], (1, 2, 3))[:, :, ::stride, 0]
+        np.testing.assert_array_equal(np.asarray(total), view.sum((-1, -2)))
+        around = np.pad(x[..., :w], ((0, 0), (1, 1), (1, 1)), constant_values=-99)
+        view = np.lib.stride_tricks.sliding_window_view(around, (1, 3, 3))[:, :, ::stride, 0]
+        np.testing.assert_array_equal(np.asarray(most), view.max((-1, -2)))
