@@ -109,11 +109,8 @@ static void fill_element(tn_element_type e, char *to)
     }
 }
 
-static tn_value *take(builder *b, pool *p, unsigned t)
+static tn_value *everywhere(builder *b, pool *p, unsigned t, const char *element)
 {
-    if (below(6)) return p->values[t][below(p->n[t])];
-    char element[16];
-    fill_element(types[t], element);
     tn_op *op = add_op(b, TN_OP_constant, 0, NULL, 1, 0);
     tn_literal l = {.type = tn_type_tensor(b->arena, types[t], 1, &p->size), .splat = true};
     l.data = tn_dup(b->arena, element, tn_element_type_bytes(types[t]));
@@ -124,6 +121,14 @@ static tn_value *take(builder *b, pool *p, unsigned t)
     op->results[0].type = l.type;
     tn_op_set_attr(b->module, op, TN_ATTR_value, a);
     return &op->results[0];
+}
+
+static tn_value *take(builder *b, pool *p, unsigned t)
+{
+    if (below(6)) return p->values[t][below(p->n[t])];
+    char element[16];
+    fill_element(types[t], element);
+    return everywhere(b, p, t, element);
 }
 
 static tn_value *other_type(builder *b, tn_op_kind kind, uint32_t n, tn_value **in,
@@ -151,6 +156,15 @@ static void add_random_op(builder *b, pool *p)
     case 3:
         if (e != TN_I1) offer(p, t, other_type(b, TN_OP_clamp, 3, (tn_value *[]){x, y, z}, e));
         return;
+    case 4: {
+        /* Extremes with 0 have code of their own. */
+        if (!tn_is_float(e)) break;
+        tn_value *zero = everywhere(b, p, t, (const char[16]){0});
+        tn_op_kind extreme = below(2) ? TN_OP_maximum : TN_OP_minimum;
+        bool first = below(2);
+        offer(p, t, binary(b, extreme, first ? zero : x, first ? x : zero));
+        return;
+    }
     default: break;
     }
     tn_op_kind kind = tn_is_float(e) ? real_ops[below(sizeof real_ops / sizeof *real_ops)]
