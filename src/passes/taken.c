@@ -141,7 +141,7 @@ static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
         !tn_type_is_static(type) || !tn_type_is_static(tn_operand_type(op, 1)))
         return NULL;
     taking g = {m, op, tn_gather_dims(op)};
-    if (g.dims.window_dims.n || !type->rank || !t->rank ||
+    if (g.dims.window_dims.n || !type->rank || !t->rank || !tn_type_elements(type) ||
         tn_type_elements(t) < FEWER * tn_type_elements(type) || count(&g, from, 0) > MOST)
         return NULL;
     tn_rewrite_by(op, take(&g, from));
