@@ -505,10 +505,12 @@ static tn_jv int_of_f32(tn_jit_piece *p, tn_jv a)
     return pick(p, 4, fcmp(p, 4, TN_JIT_UNORDERED, a, a), bits32(p, 0), r);
 }
 
-static tn_jv limited(tn_jit_piece *p, tn_jv v, int32_t least, int32_t most)
+/* The same for integers of fewer bits, whose limits are floats. */
+static tn_jv narrow_of_f32(tn_jit_piece *p, tn_jv a, int32_t least, int32_t most)
 {
-    v = two(p, TN_JIT_SMAX, 4, v, bits32(p, (uint32_t)least));
-    return two(p, TN_JIT_SMIN, 4, v, bits32(p, (uint32_t)most));
+    tn_jv v = two(p, TN_JIT_MORE, 4, real(p, 4, least), a);
+    v = one(p, TN_JIT_I32_OF_F32, 4, two(p, TN_JIT_LESS, 4, real(p, 4, most), v));
+    return pick(p, 4, fcmp(p, 4, TN_JIT_UNORDERED, a, a), bits32(p, 0), v);
 }
 
 static bool convert_f32(tn_jit_piece *p, tn_element_type from, tn_element_type to, tn_jv a,
@@ -516,10 +518,10 @@ static bool convert_f32(tn_jit_piece *p, tn_element_type from, tn_element_type t
 {
     switch ((int)to) {
     case TN_I1: *out = fcmp(p, 4, TN_JIT_FNE, a, real(p, 4, 0)); return true;
-    case TN_I8: *out = limited(p, int_of_f32(p, a), INT8_MIN, INT8_MAX); return true;
-    case TN_U8: *out = limited(p, int_of_f32(p, a), 0, UINT8_MAX); return true;
-    case TN_I16: *out = limited(p, int_of_f32(p, a), INT16_MIN, INT16_MAX); return true;
-    case TN_U16: *out = limited(p, int_of_f32(p, a), 0, UINT16_MAX); return true;
+    case TN_I8: *out = narrow_of_f32(p, a, INT8_MIN, INT8_MAX); return true;
+    case TN_U8: *out = narrow_of_f32(p, a, 0, UINT8_MAX); return true;
+    case TN_I16: *out = narrow_of_f32(p, a, INT16_MIN, INT16_MAX); return true;
+    case TN_U16: *out = narrow_of_f32(p, a, 0, UINT16_MAX); return true;
     case TN_I32: *out = int_of_f32(p, a); return true;
     case TN_U32: {
         tn_jv half = real(p, 4, 0x1p31), low = one(p, TN_JIT_I32_OF_F32, 4, a);
