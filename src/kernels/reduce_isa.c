@@ -305,7 +305,7 @@ EXTREME(min_f64, f64, double, uint64_t, SIGN_f64, MIN_f64, SMALLER_OF, tn_min_f6
             best = BEST(k, best);                                                                  \
         }                                                                                          \
         K bits = best ^ ((best >> (8 * sizeof(K) - 1)) & MOST);                                    \
-        if (largest > INF) bits = INF | (INF >> 1);                                                          \
+        if (largest > INF) bits = INF | (INF >> 1);                                                \
         memcpy(out, &bits, sizeof bits);                                                           \
     }
 // clang-format off
