@@ -86,7 +86,22 @@ bool tn_jit_has_f16(const tn_jit *j)
 
 void tn_jit_begin(tn_jit *j, tn_jit_piece *out)
 {
-    *out = (tn_jit_piece){.jit = j, .arena = j->arena, .avx512 = j->avx512};
+    *out = (tn_jit_piece){.jit = j,
+                          .arena = j->arena,
+                          .avx512 = j->avx512,
+                          .capacity = j->spare ? j->spare_capacity : 0,
+                          .list = j->spare};
+    j->spare = NULL;
+}
+
+void tn_jit_drop(tn_jit_piece *p)
+{
+    tn_jit *j = p->jit;
+    if (j->spare && j->spare_capacity >= p->capacity) return;
+    j->spare = p->list;
+    j->spare_capacity = p->capacity;
+    p->list = NULL;
+    p->n = p->capacity = 0;
 }
 
 static tn_jv append(tn_jit_piece *p, const tn_jit_instruction *i)

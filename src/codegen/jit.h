@@ -168,6 +168,8 @@ tn_jit *tn_jit_new(tn_arena *a);
 bool tn_jit_has_f16(const tn_jit *j);
 
 void tn_jit_begin(tn_jit *j, tn_jit_piece *out);
+/* The piece, of which there is no copy, is wanted no more: its memory is for the next. */
+void tn_jit_drop(tn_jit_piece *p);
 tn_jv tn_jit_emit(tn_jit_piece *p, tn_jit_op op, unsigned bytes, unsigned imm, uint64_t aux,
                   unsigned n, tn_jv a, tn_jv b, tn_jv c);
 tn_jv tn_jit_const(tn_jit_piece *p, unsigned bytes, uint64_t bits);

@@ -73,7 +73,9 @@ struct tn_jit {
     size_t size, capacity;
     struct tn_jit_known *known; /* [n_slots]: codes by the hash of their pieces */
     uint32_t n_known, n_slots;
-    tn_jit_flow_code *flows; /* codes with jumps */
+    tn_jit_flow_code *flows;   /* codes with jumps */
+    tn_jit_instruction *spare; /* memory of a piece that was dropped; or NULL */
+    uint32_t spare_capacity;
 };
 
 /* One code while it is written. */

@@ -216,9 +216,7 @@ static const tn_rows *finish(tn_rows_finder *f, group *g, const tn_rows_space *s
 const tn_rows *tn_rows_build(tn_rows_finder *f, uint32_t first, uint32_t end,
                              const tn_rows_space *s)
 {
-    group *g = TN_NEW(f->c->arena, group);
-    g->chunk = s->rows;
-    g->unit = 1;
+    group made = {.chunk = s->rows, .unit = 1}, *g = &made;
     for (uint32_t i = first; i < end && !g->failed; i++) {
         const tn_cluster *k = &f->list[i];
         if (f->roles[i] != TN_ROWS_MEMBER) continue;

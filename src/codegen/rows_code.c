@@ -6,8 +6,10 @@
 
 enum { BLOCK = 128 /* steps that are folded before they join a total */, STREAMED_FROM = 4 << 20 };
 
+/* What was in the last piece is written by now. */
 static void begin_piece(tn_row_maker *m)
 {
+    tn_jit_drop(&m->piece);
     tn_jit_begin(m->jit, &m->piece);
     m->masked = TN_ROW_GROUPS;
     for (uint32_t i = 0; i < TN_ROWS_VALUES; i++) m->row[i] = NONE;
@@ -275,6 +277,7 @@ SMALL static const tn_jit_code *write(tn_row_maker *m, uint32_t lanes, bool stre
         bytes[i] = (int32_t)m->ports[i].row_bytes;
     }
     if (!m->failed) tn_jit_flow_end_rows(&m->flow, bytes, m->n_ports);
+    tn_jit_drop(&m->piece);
     return tn_jit_flow_end(&m->flow, m->n_variables, m->failed || is_wrong);
 }
 
@@ -287,14 +290,14 @@ static const int32_t *counts_of(tn_arena *a, int64_t n)
 
 SMALL const tn_rows_code *tn_rows_code_make(tn_jit *jit, tn_arena *a, const tn_rows *p)
 {
-    tn_row_maker *m = TN_NEW(a, tn_row_maker);
-    *m = (tn_row_maker){.jit = jit, .arena = a, .p = p, .columns = 1};
+    tn_row_maker maker = {.jit = jit, .arena = a, .p = p, .columns = 1}, *m = &maker;
     for (uint32_t i = 0; i < p->n_steps; i++)
         if (p->steps[i].lines) m->columns = p->steps[i].per_row;
     if (!jit || m->columns < 2 || m->columns > INT32_MAX / 4) return NULL;
     tn_jit_begin(jit, &m->piece);
     bool wide = false, large = false;
     uint32_t lanes = m->piece.avx512 ? 16 : 8;
+    tn_jit_drop(&m->piece);
     const tn_jit_code *code = write(m, lanes, false, &wide);
     if (!code && wide) code = write(m, lanes /= 2, false, &wide);
     if (!code) return NULL;

@@ -342,7 +342,9 @@ void tn_tile_jit(builder *b)
         begin(&r, b);
         while (at + r.n_ops < b->n_ops && add(&r, at + r.n_ops)) {}
         micro code;
-        if (r.n_ops && end(&r, at, &code)) {
+        bool is_code = r.n_ops && end(&r, at, &code);
+        tn_jit_drop(&r.piece);
+        if (is_code) {
             kept[n++] = code;
             at += r.n_ops;
             continue;

@@ -83,7 +83,7 @@ static bool prepare_copies(const tn_op *op, tn_arena *a, tn_prepared *out)
             return false;
         operands[i] = (tn_tensor){(void *)((uintptr_t)(i + 2) << SPACE_BITS), t};
     }
-    tn_strided_record *r = tn_alloc(a, sizeof *r);
+    tn_strided_record record, *r = &record;
     tn_eval_context ctx = {0};
     tn_strided_begin_record(r);
     tn_status *s = tn_op_behaviours[op->kind].eval(op, &ctx, operands, &result);

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from common import DEV, still_works
+from common import DEV, PLATFORM, still_works
 
 CXX = shutil.which("g++") or shutil.which("clang++")
 pytestmark = pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
@@ -238,7 +238,8 @@ def test_buffers_are_aligned_where_arrays_are_not(library):
     block = np.ones(n + 32, np.float32)
     at = (-block.ctypes.data // 4) % 16 + 4
     x = jax.device_put(block[at:at + n], DEV)
-    assert x.unsafe_buffer_pointer() == block[at:].ctypes.data
+    if PLATFORM == "tenon":  # whose device reads the host's memory where it is
+        assert x.unsafe_buffer_pointer() == block[at:].ctypes.data
     f = jax.jit(lambda a: jax.ffi.ffi_call("tn_place", f32(2))(a))
     np.testing.assert_array_equal(np.asarray(f(x)), [0, 1])
 
