@@ -103,7 +103,7 @@ TEST(one_window_lies_anywhere_or_is_left_out)
         for (int i = 0; i < 18; i++) x[i] = (float)(10 * i);
         RUN(op, IN(x, &at, update), OUT(out));
         for (int i = 0; i < 18; i++) {
-            int row = i / 3 - at;
+            int64_t row = (int64_t)i / 3 - at;
             bool inside = at >= 0 && at <= 4 && row >= 0 && row < 2;
             float u = inside ? update[row * 3 + i % 3] : 0;
             assert_true(out[i] == (inside && !adds ? u : x[i] + u));
