@@ -397,20 +397,11 @@ static int64_t load_whole_rows(const tn_access_map *m, const source *s, place *p
     static void load_short_rows_##T(const tn_access_map *m, const T *from, int64_t begin,          \
                                     int64_t n, T *to)                                              \
     {                                                                                              \
-        typedef T several                                                                          \
-            __attribute__((vector_size(AHEAD * sizeof(T)), aligned(sizeof(T)), may_alias));        \
         uint32_t inner = m->n_dims - 1;                                                            \
         place p = place_of(m, begin);                                                              \
         while (n > 0) {                                                                            \
             int64_t left = m->size[inner] - p.index[inner], run = left < n ? left : n;             \
-            if (m->step[inner] == 1 && run >= AHEAD) {                                             \
-                const T *row = from + p.at;                                                        \
-                for (int64_t i = 0; i < run - AHEAD; i += AHEAD)                                   \
-                    *(several *)(to + i) = *(const several *)(row + i);                            \
-                *(several *)(to + run - AHEAD) = *(const several *)(row + run - AHEAD);            \
-            } else {                                                                               \
-                for (int64_t i = 0; i < run; i++) to[i] = from[p.at + i * m->step[inner]];         \
-            }                                                                                      \
+            for (int64_t i = 0; i < run; i++) to[i] = from[p.at + i * m->step[inner]];             \
             to += run;                                                                             \
             n -= run;                                                                              \
             advance(&p, m, run);                                                                   \

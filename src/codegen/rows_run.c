@@ -66,21 +66,27 @@ static void run_block(const job *j, const uintptr_t *at, int64_t first, int64_t 
     }
 }
 
+/* That of a piece: a table in which what is outside of the group has its places, and the rest.
+ * NULL, with the failure noted, where there is none. */
+static char *take_memory(job *j)
+{
+    char *memory = tn_piece_memory_take(&j->pieces);
+    if (memory) tn_rows_place_outside(j->p, j->memory, (uintptr_t *)memory);
+    else tn_keep_first(&j->failure, TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for rows"));
+    return memory;
+}
+
 static void run_blocks(void *ctx, int64_t begin, int64_t end)
 {
     job *j = ctx;
     const tn_rows *p = j->p;
-    char *memory = tn_piece_memory_take(&j->pieces);
-    if (!memory) {
-        tn_keep_first(&j->failure, TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for rows"));
-        return;
-    }
+    char *memory = take_memory(j);
+    if (!memory) return;
     uintptr_t *at = (uintptr_t *)memory;
     space w = {.spread = memory + tn_rows_table_size(p)};
     w.acc = w.spread + acc_size(j);
     w.workspace = w.acc + acc_size(j);
     char *temp = w.workspace + tn_rows_align(p->workspace);
-    tn_rows_place_outside(p, j->memory, at);
     for (int64_t b = begin; b < end; b++) {
         int64_t chunk = b / j->per_chunk * p->chunk, inside = b % j->per_chunk * j->block;
         int64_t first = chunk + inside, left = p->chunk - inside;
@@ -96,14 +102,10 @@ static void run_code(void *ctx, int64_t begin, int64_t end)
 {
     job *j = ctx;
     const tn_rows *p = j->p;
-    char *memory = tn_piece_memory_take(&j->pieces);
-    if (!memory) {
-        tn_keep_first(&j->failure, TN_ERROR(RESOURCE_EXHAUSTED, "out of memory for rows"));
-        return;
-    }
+    char *memory = take_memory(j);
+    if (!memory) return;
     uintptr_t *at = (uintptr_t *)memory;
     int64_t first = begin * j->block, last = end * j->block < p->n ? end * j->block : p->n;
-    tn_rows_place_outside(p, j->memory, at);
     tn_rows_code_run(p->code, p, at, first, last - first, memory + tn_rows_table_size(p));
     tn_piece_memory_give(&j->pieces, memory);
 }

@@ -115,26 +115,22 @@ void TN_ISA_NAME(tn_fill_loop)(size_t width, const tn_strided_inner *l, char *ds
     DEFINE_WEAVE(T, 2)                                                                             \
     DEFINE_WEAVE(T, 3)                                                                             \
     DEFINE_WEAVE(T, 4)                                                                             \
-    static bool join_##T(int64_t k, int64_t n, char *dst, const char *const *src)                  \
-    {                                                                                              \
-        const T *const *from = (const T *const *)src;                                              \
-        if (k == 2) weave_##T##_2(n, (T *)dst, from);                                              \
-        else if (k == 3) weave_##T##_3(n, (T *)dst, from);                                         \
-        else if (k == 4) weave_##T##_4(n, (T *)dst, from);                                         \
-        return k >= 2 && k <= 4;                                                                   \
-    }                                                                                              \
     static bool weave_##T(const tn_strided_inner *l, char *dst, const char *src)                   \
     {                                                                                              \
         int64_t w = (int64_t)sizeof(T), k = l->d0;                                                 \
         if (k < 2 || k > 4) return false;                                                          \
         T *to[4];                                                                                  \
-        const char *from[4];                                                                       \
+        const T *from[4];                                                                          \
         for (int64_t i = 0; i < k; i++) {                                                          \
             to[i] = (T *)(dst + i * l->dst0);                                                      \
-            from[i] = src + i * l->src0;                                                           \
+            from[i] = (const T *)(src + i * l->src0);                                              \
         }                                                                                          \
-        if (l->dst0 == w && l->dst1 == k * w && l->src1 == w)                                      \
-            return join_##T(k, l->d1, dst, from);                                                  \
+        if (l->dst0 == w && l->dst1 == k * w && l->src1 == w) {                                    \
+            if (k == 2) weave_##T##_2(l->d1, (T *)dst, from);                                      \
+            else if (k == 3) weave_##T##_3(l->d1, (T *)dst, from);                                 \
+            else weave_##T##_4(l->d1, (T *)dst, from);                                             \
+            return true;                                                                           \
+        }                                                                                          \
         if (l->src0 != w || l->src1 != k * w || l->dst1 != w) return false;                        \
         if (k == 2) unravel_##T##_2(l->d1, to, (const T *)src);                                    \
         else if (k == 3) unravel_##T##_3(l->d1, to, (const T *)src);                               \

@@ -72,12 +72,12 @@ bool tn_prepare_slice(const tn_op *op, tn_arena *a, tn_prepared *out)
         w.at[w.n].room = room;
         w.at[w.n++].stride = outer;
     }
-    tn_strided_record *r = tn_alloc(a, sizeof *r);
-    tn_strided_begin_record(r);
+    tn_strided_record r;
+    tn_strided_begin_record(&r);
     tn_strided_run(&s, (size_t)tn_width(whole), NULL, NULL, NULL);
     tn_strided_end_record();
-    if (!r->fits) return false;
-    w.copy = r->copies[0];
+    if (!r.fits) return false;
+    w.copy = r.copies[0];
     *out = (tn_prepared){updates ? update : slice, tn_dup(a, &w, sizeof w)};
     return true;
 }
