@@ -178,6 +178,19 @@ def test_few_places(dtype):
         np.testing.assert_array_equal(np.asarray(a), b)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+def test_division_of_integers_by_powers_of_two(dtype):
+    info = np.iinfo(dtype)
+    near = [v + d for v in (info.min, -64, -8, 0, 8, 64, info.max) for d in range(-9, 10)]
+    x = np.array([v for v in near if info.min <= v <= info.max], dtype)
+    for k in range(1, info.bits - 1):
+        by = 1 << k
+        quotients = [abs(int(v)) // by * (-1 if v < 0 else 1) for v in x]
+        got = jax.jit(lambda v: (jax.lax.div(v, v.dtype.type(by)), jax.lax.rem(v, v.dtype.type(by))))(jax.device_put(x, DEV))
+        np.testing.assert_array_equal(np.asarray(got[0]), np.array(quotients, dtype))
+        np.testing.assert_array_equal(np.asarray(got[1]), np.array([int(v) - q * by for v, q in zip(x, quotients)], dtype))
+
+
 def test_programs_are_recognised():
     code = """
 import jax, jax.numpy as jnp, numpy as np
