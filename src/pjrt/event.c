@@ -6,8 +6,10 @@
 
 tn_status *tn_pjrt_event_new(PJRT_Event **out)
 {
-    *out = calloc(1, sizeof **out);
-    return *out ? NULL : TN_ERROR(RESOURCE_EXHAUSTED, "no memory for an event");
+    PJRT_Event *event = *out = malloc(sizeof *event);
+    if (!event) return TN_ERROR(RESOURCE_EXHAUSTED, "no memory for an event");
+    *event = (PJRT_Event){0};
+    return NULL;
 }
 
 PJRT_Error *tn_pjrt_event_give(tn_status *s, PJRT_Event *event, PJRT_Event **out)
@@ -61,6 +63,10 @@ PJRT_Error *tn_pjrt_Event_OnReady(PJRT_Event_OnReady_Args *args)
 {
     TN_PJRT_NEED(event);
     TN_PJRT_NEED(callback);
+    if (tn_event_is_ready(args->event->it)) {
+        args->callback(tn_pjrt_error(tn_event_error(args->event->it)), args->user_arg);
+        return NULL;
+    }
     listener *l = malloc(sizeof *l);
     if (!l) return TN_PJRT_ERROR(RESOURCE_EXHAUSTED, "no memory for a callback");
     *l = (listener){args->callback, args->user_arg};

@@ -199,12 +199,7 @@ void tn_buffer_delete(tn_buffer *b)
 
 bool tn_buffer_is_deleted(const tn_buffer *b)
 {
-    tn_buffer *mutable = (tn_buffer *)b;
-    if (tn_is_forked(client_of(b)->fork_generation)) return b->deleted;
-    pthread_mutex_lock(&mutable->lock);
-    bool deleted = b->deleted;
-    pthread_mutex_unlock(&mutable->lock);
-    return deleted;
+    return atomic_load_explicit(&b->deleted, memory_order_acquire);
 }
 
 tn_content tn_buffer_take(tn_buffer *b)

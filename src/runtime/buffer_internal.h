@@ -13,7 +13,7 @@ struct tn_buffer {
     tn_type type; /* dims points to numbers */
     size_t bytes;
     pthread_mutex_t lock; /* all that follows but the numbers */
-    bool deleted;
+    atomic_bool deleted;  /* written under the lock */
     bool leaving;        /* taken by a call of tn_execute that may yet fail and give it back */
     unsigned external;   /* references; above 0 the storage stays after deletion */
     tn_event *ready;     /* NULL once deleted */

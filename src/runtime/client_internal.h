@@ -17,7 +17,7 @@
 typedef struct tn_user_data {
     struct tn_user_data *next;
     const void *key;
-    void *data;
+    _Atomic(void *) data;
     void (*destroy)(void *data);
 } tn_user_data;
 
@@ -28,8 +28,8 @@ struct tn_memory {
     bool addressable; /* by the host */
     tn_pool pool;
     char debug_string[64], to_string[64];
-    pthread_mutex_t lock; /* user_data */
-    tn_user_data *user_data;
+    pthread_mutex_t lock; /* for who writes user_data */
+    _Atomic(tn_user_data *) user_data;
 };
 
 struct tn_tracking_event {

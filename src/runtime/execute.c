@@ -178,9 +178,13 @@ static tn_launch_record *new_record(const call *c, size_t d)
 {
     const tn_executable_info *info = c->loaded->program.info;
     size_t n = info->n_params, m = info->n_results;
-    tn_launch_record *r = calloc(1, sizeof *r + n * sizeof(tn_launch_arg) +
-                                        m * sizeof(tn_launch_result) + (n + m) * sizeof(tn_span));
+    size_t size = sizeof(tn_launch_record) + n * sizeof(tn_launch_arg) +
+                  m * sizeof(tn_launch_result) + (n + m) * sizeof(tn_span);
+    tn_launch_record *spare =
+        atomic_exchange_explicit(&c->loaded->spare, NULL, memory_order_acquire);
+    tn_launch_record *r = spare ? spare : malloc(size);
     if (!r) return NULL;
+    memset(r, 0, size);
     r->args = (tn_launch_arg *)(r + 1);
     r->results = (tn_launch_result *)(r->args + n);
     r->spans = (tn_span *)(r->results + m);
@@ -308,6 +312,7 @@ static tn_status *prepare_record(const call *c, size_t d, tn_launch_record *r)
         TN_ANNOTATE(make_result(c, r, i, &c->outs[d][i]), "result %" PRIu32 " of %s", i,
                     info->name);
     }
+    if (info->temp_bytes == 0) return NULL;
     return tn_storage_create(&r->device->memories[TN_MEMORY_DEVICE], info->temp_bytes, &r->temp);
 }
 
@@ -375,16 +380,22 @@ static tn_status *mark_kept(const tn_execute_options *o, size_t n_args, bool **o
     return NULL;
 }
 
-/* Takes over the custom calls of the options. */
-static tn_status *wrap_custom_calls(const tn_execute_options *o, tn_custom_calls **out)
+static void release_custom_calls(const tn_execute_options *o)
+{
+    if (o->custom_calls && o->release_custom_calls) o->release_custom_calls(o->custom_calls);
+    if (o->host_channels && o->release_host_channels) o->release_host_channels(o->host_channels);
+}
+
+/* Takes over the custom calls of the options. Most programs have no use for them. */
+static tn_status *wrap_custom_calls(const tn_executable_info *info, const tn_execute_options *o,
+                                    tn_custom_calls **out)
 {
     *out = NULL;
-    if (!o->custom_calls && !o->host_channels) return NULL;
-    tn_custom_calls *c = malloc(sizeof *c);
+    bool calls = o->custom_calls && (info->calls_out || info->is_dynamic);
+    tn_custom_calls *c = calls || o->host_channels ? malloc(sizeof *c) : NULL;
     if (!c) {
-        if (o->custom_calls && o->release_custom_calls) o->release_custom_calls(o->custom_calls);
-        if (o->host_channels && o->release_host_channels)
-            o->release_host_channels(o->host_channels);
+        release_custom_calls(o);
+        if (!calls && !o->host_channels) return NULL;
         return TN_ERROR(RESOURCE_EXHAUSTED, "no memory for an execution");
     }
     tn_ref_init(&c->ref);
@@ -487,7 +498,7 @@ tn_status *tn_execute(tn_loaded_executable *l, const tn_execute_options *options
         .done = done,
     };
     tn_loaded_executable *sized = NULL;
-    TN_TRY(wrap_custom_calls(options, &c.custom_calls));
+    TN_TRY(wrap_custom_calls(l->program.info, options, &c.custom_calls));
     note_run();
     tn_status *s = execute(&c, &sized);
     tn_loaded_executable_release(sized);

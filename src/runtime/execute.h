@@ -50,8 +50,8 @@ typedef struct {
     const int64_t *non_donatable; /* [n_non_donatable]: parameters not to take, donated or not */
     size_t n_non_donatable;
     tn_device *device; /* NULL: those of the assignment; else it alone, n_devices 1 */
-    /* What custom calls see. After the run release(custom_calls) is called once (may be NULL), also
-     * when tn_execute fails. */
+    /* What custom calls see. release(custom_calls) is called once (may be NULL): after the run, or
+     * at once if the program has no such calls, also when tn_execute fails. */
     const struct tn_custom_call_context *custom_calls;
     void (*release_custom_calls)(const struct tn_custom_call_context *context);
     /* Where sends to the host and receives go (ops/host_channel.h); released likewise. */

@@ -35,6 +35,7 @@ typedef struct {
 } tn_loaded_result;
 
 typedef struct tn_sized_cache tn_sized_cache;
+typedef struct tn_launch_record tn_launch_record;
 
 struct tn_loaded_executable {
     tn_ref ref;
@@ -52,8 +53,9 @@ struct tn_loaded_executable {
     tn_logical_id *ids;
     int *assignment;
     tn_loaded_result *results;
-    pthread_mutex_t lock;  /* code */
-    tn_code_object **code; /* [client devices]; NULL: not loaded there */
+    pthread_mutex_t lock;              /* for who loads code */
+    _Atomic(tn_code_object *) *code;   /* [client devices]; NULL: not loaded there */
+    _Atomic(tn_launch_record *) spare; /* of an earlier run, for the next; may be NULL */
 };
 
 /* ---- Programs of which a run brings the sizes (sized.c) ---- */
@@ -79,8 +81,6 @@ tn_status *tn_loaded_executable_code(tn_loaded_executable *l, tn_device *d,
                                      tn_code_object **out) TN_MUST_USE;
 
 /* ---- One run on one device ---- */
-
-typedef struct tn_launch_record tn_launch_record;
 
 typedef struct {
     tn_storage *storage; /* the content; NULL: an error */

@@ -739,6 +739,7 @@ static void the_context_lives_until_the_last_run_is_over(void **state)
     p.gated = true;
     p.info.cost_ns = UINT64_MAX;
     p.info.num_replicas = 2;
+    p.info.calls_out = true;
     tn_loaded_executable *l = load(c, &p);
     atomic_int released = 0;
     tn_execute_options options = {.custom_calls = (const void *)&released,
@@ -760,6 +761,30 @@ static void the_context_lives_until_the_last_run_is_over(void **state)
     assert_int_equal(released, 2);
     tn_buffer_release(a);
     tn_buffer_release(b);
+    tn_loaded_executable_release(l);
+    tn_client_close(c);
+}
+
+static void a_program_without_calls_has_no_use_for_the_context(void **state)
+{
+    tn_client *c = open_client(state);
+    program p;
+    make_program(&p, 1, 1);
+    p.gated = true;
+    p.info.cost_ns = UINT64_MAX;
+    tn_loaded_executable *l = load(c, &p);
+    atomic_int released = 0;
+    tn_execute_options options = {.custom_calls = (const void *)&released,
+                                  .release_custom_calls = count_release};
+    tn_buffer *x = put_value(device_memory(c), 1), *y;
+    assert_ok(try_execute(l, &options, &x, 1, &y, NULL));
+    assert_int_equal(released, 1);
+    sem_post(&p.gate);
+    assert_value(y, 2);
+    assert_null(p.custom_calls);
+    assert_int_equal(released, 1);
+    tn_buffer_release(x);
+    tn_buffer_release(y);
     tn_loaded_executable_release(l);
     tn_client_close(c);
 }
@@ -855,6 +880,7 @@ int main(void)
         ON_EACH(a_deleted_executable_does_not_run),
         ON_EACH(a_launch_in_flight_can_be_poisoned),
         ON_EACH(the_context_lives_until_the_last_run_is_over),
+        ON_EACH(a_program_without_calls_has_no_use_for_the_context),
         ON_EACH(synchronous_clients_return_when_done),
         ON_EACH(a_callback_may_launch),
     };

@@ -46,7 +46,10 @@ void tn_launch_free(tn_launch_record *r)
     tn_event_release(r->done);
     tn_status_free(r->poison);
     tn_loaded_executable *l = r->loaded;
-    free(r);
+    tn_launch_record *none = NULL;
+    if (!atomic_compare_exchange_strong_explicit(&l->spare, &none, r, memory_order_release,
+                                                 memory_order_relaxed))
+        free(r);
     tn_loaded_executable_release(l);
 }
 

@@ -156,7 +156,9 @@ tn_status *tn_loaded_executable_create_from(tn_client *c, const tn_program *prog
 
 tn_status *tn_loaded_executable_code(tn_loaded_executable *l, tn_device *d, tn_code_object **out)
 {
-    tn_code_object **code = &l->code[d->description->id];
+    _Atomic(tn_code_object *) *code = &l->code[d->description->id];
+    *out = atomic_load_explicit(code, memory_order_acquire);
+    if (*out) return NULL;
     tn_device_code what = {
         .size = sizeof what,
         .format = TN_CODE_HOST,
@@ -165,8 +167,11 @@ tn_status *tn_loaded_executable_code(tn_loaded_executable *l, tn_device *d, tn_c
     };
     tn_status *s = NULL;
     pthread_mutex_lock(&l->lock);
-    if (!*code) s = l->client->driver.load(d->handle, &what, code);
-    *out = *code;
+    *out = atomic_load_explicit(code, memory_order_relaxed);
+    if (!*out) {
+        s = l->client->driver.load(d->handle, &what, out);
+        atomic_store_explicit(code, s ? NULL : *out, memory_order_release);
+    }
     pthread_mutex_unlock(&l->lock);
     return s;
 }
@@ -240,6 +245,7 @@ void tn_loaded_executable_release(tn_loaded_executable *l)
         if (l->code[i]) c->driver.unload(c->devices[i].handle, l->code[i]);
     tn_sized_cache_free(l->sized);
     l->program.release(l->program.self);
+    free(l->spare);
     free(l->code);
     free(l->results);
     free(l->assignment);

@@ -96,45 +96,43 @@ bool tn_memory_is_host_addressable(const tn_memory *m)
     return m->addressable;
 }
 
-/* The caller holds the lock. */
+/* Entries stay until the memory is gone, so finding one needs no lock. */
 static tn_user_data *find(const tn_memory *m, const void *key)
 {
-    tn_user_data *u = m->user_data;
+    tn_user_data *u = atomic_load_explicit(&m->user_data, memory_order_acquire);
     while (u && u->key != key) u = u->next;
     return u;
 }
 
 void *tn_memory_user_data(const tn_memory *m, const void *key)
 {
-    tn_memory *mutable = (tn_memory *)m;
-    pthread_mutex_lock(&mutable->lock);
-    tn_user_data *u = find(m, key);
-    void *data = u ? u->data : NULL;
-    pthread_mutex_unlock(&mutable->lock);
-    return data;
+    const tn_user_data *u = find(m, key);
+    return u ? atomic_load_explicit(&u->data, memory_order_acquire) : NULL;
 }
 
 tn_status *tn_memory_set_user_data(tn_memory *m, const void *key, void *data,
                                    void (*destroy)(void *data))
 {
-    tn_user_data *fresh = malloc(sizeof *fresh), old = {0};
+    tn_user_data *fresh = malloc(sizeof *fresh);
+    void *old = NULL;
+    void (*destroy_old)(void *data) = NULL;
     if (!fresh) return TN_ERROR(RESOURCE_EXHAUSTED, "no memory for user data");
     *fresh = (tn_user_data){.key = key, .data = data, .destroy = destroy};
 
     pthread_mutex_lock(&m->lock);
     tn_user_data *u = find(m, key);
     if (u) {
-        old = *u;
-        u->data = data;
+        old = atomic_exchange_explicit(&u->data, data, memory_order_acq_rel);
+        destroy_old = u->destroy;
         u->destroy = destroy;
     } else {
         fresh->next = m->user_data;
-        m->user_data = fresh;
+        atomic_store_explicit(&m->user_data, fresh, memory_order_release);
         fresh = NULL;
     }
     pthread_mutex_unlock(&m->lock);
 
     free(fresh);
-    if (old.destroy) old.destroy(old.data);
+    if (destroy_old) destroy_old(old);
     return NULL;
 }
