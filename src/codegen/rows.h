@@ -62,13 +62,18 @@ typedef struct tn_rows {
     const tn_rows_value *values;
     const tn_rows_step *steps;
     const uint32_t *inputs, *outputs; /* values that come from, or go to, memory outside */
-    int64_t temp_bytes;               /* of a row */
+    const uint64_t *kept_from; /* [n_values]: of an input, a bit for each value that may not be
+                                  written over it: it is read behind that, or by other rows */
+    int64_t temp_bytes;        /* of a row */
     double row_ns;
     const struct tn_rows_code *code; /* does all steps of a row, or NULL: see rows_code.h */
 } tn_rows;
 
 /* Groups what can run together among the clusters of region `r`. Puts the new list into *list. */
 void tn_rows_find(tn_cluster_context *c, const tn_region *r, const tn_cluster **list, uint32_t *n);
+
+/* May output `out` have the memory of input `in`? */
+bool tn_rows_may_overwrite(const tn_rows *p, uint32_t in, uint32_t out);
 
 /* memory: of the inputs, then of the outputs. */
 tn_status *tn_rows_run(const tn_rows *p, const tn_eval_context *ctx,

@@ -160,6 +160,42 @@ static int64_t chunk_of(const tn_lines *l)
     return steps * l->inner;
 }
 
+/* Where steps run one after the other for a block: reading in the step that writes, or behind it.
+ */
+static const uint64_t *find_kept(tn_arena *a, const group *g)
+{
+    uint64_t *kept = TN_NEW_ARRAY(a, uint64_t, g->n_values);
+    uint64_t written = 0; /* by the steps before */
+    for (uint32_t i = 0; i < g->n_steps; i++) {
+        const tn_rows_step *s = &g->steps[i];
+        const tn_tile_program *t = s->tile;
+        uint32_t n_in = t ? t->n_inputs : 2;
+        for (uint32_t k = 0; k < n_in; k++) {
+            bool by_rows = t ? t->inputs[k].is_linear : s->lines && k == 0;
+            uint64_t *of = &kept[s->refs[k]];
+            *of |= by_rows ? written : UINT64_MAX;
+            for (uint32_t o = 0; t && o < t->n_outputs; o++)
+                if (!tn_tile_may_overwrite(t, k, o)) *of |= 1ull << s->refs[n_in + o];
+        }
+        for (uint32_t o = 0; t && o < t->n_outputs; o++) written |= 1ull << s->refs[n_in + o];
+        if (!t) written |= 1ull << s->refs[2];
+    }
+    /* What a product or a reduction gives is written while, or where, others are read. */
+    for (uint32_t i = 0; i < g->n_steps; i++)
+        for (uint32_t v = 0; v < g->n_values && !g->steps[i].tile; v++)
+            kept[v] |= 1ull << g->steps[i].refs[2];
+    return kept;
+}
+
+bool tn_rows_may_overwrite(const tn_rows *p, uint32_t in, uint32_t out)
+{
+    const tn_type *i = p->values[p->inputs[in]].value->type;
+    const tn_type *o = p->values[p->outputs[out]].value->type;
+    return tn_type_bytes(i) == tn_type_bytes(o) &&
+           tn_element_type_bytes(i->element) == tn_element_type_bytes(o->element) &&
+           !(p->kept_from[p->inputs[in]] >> p->outputs[out] & 1);
+}
+
 static const tn_rows *finish(tn_rows_finder *f, group *g, const tn_rows_space *s, uint32_t first,
                              uint32_t end)
 {
@@ -210,6 +246,7 @@ static const tn_rows *finish(tn_rows_finder *f, group *g, const tn_rows_space *s
     p->inputs = inputs;
     p->outputs = outputs;
     if (s->whole && !p->packed_bytes) p->code = tn_rows_code_make(f->c->jit, a, p);
+    p->kept_from = p->code ? p->code->kept_from : find_kept(a, g);
     return p;
 }
 

@@ -18,6 +18,7 @@ static void begin_piece(tn_row_maker *m)
     memset(m->acc, 0xff, sizeof m->acc);
     memset(m->bad, 0xff, sizeof m->bad);
     memset(m->unseen, 0xff, sizeof m->unseen);
+    memset(m->stored, 0, sizeof m->stored);
 }
 
 static void store(tn_row_maker *m, uint32_t port, tn_element_type e, tn_jv v, uint32_t group)
@@ -38,6 +39,7 @@ SMALL static void run_group(tn_row_maker *m, uint32_t g)
         if (!m->is_kept[r] || m->phase[r] != m->now) continue;
         const tn_rows_value *v = &m->p->values[r];
         store(m, m->port[r], tn_row_element(m, r), tn_row_column_value(m, r, g), g);
+        m->stored[g] |= 1ull << r;
         if (m->failed || !m->streams || v->is_temp || m->is_read_again[r] || v->row_bytes % 64 ||
             v->row_bytes * m->p->n < STREAMED_FROM)
             continue;
@@ -307,6 +309,7 @@ SMALL const tn_rows_code *tn_rows_code_make(tn_jit *jit, tn_arena *a, const tn_r
     }
     tn_rows_code *c = TN_NEW(a, tn_rows_code);
     *c = (tn_rows_code){.code = code};
+    c->kept_from = tn_dup(a, m->kept_from, p->n_values * sizeof *m->kept_from);
     if (large && !m->rest) c->streaming = write(m, lanes, true, &wide);
     c->ports = tn_dup(a, m->ports, m->n_ports * sizeof *m->ports);
     c->n_ports = m->n_ports;

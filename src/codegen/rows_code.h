@@ -34,6 +34,7 @@ typedef struct tn_rows_code {
     bool has_maps;
     const int32_t *counts;
     size_t kept_bytes;
+    const uint64_t *kept_from; /* [values]: see tn_rows */
 } tn_rows_code;
 
 enum { TN_ROWS_CODE_PORTS = 48 };

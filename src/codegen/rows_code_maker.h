@@ -47,6 +47,7 @@ typedef struct {
     uint8_t phase[TN_ROWS_VALUES];
     bool is_made[TN_ROWS_VALUES], is_row[TN_ROWS_VALUES], is_kept[TN_ROWS_VALUES];
     bool is_read_again[TN_ROWS_VALUES]; /* in a later phase */
+    uint64_t kept_from[TN_ROWS_VALUES]; /* see tn_rows */
     uint32_t maker[TN_ROWS_VALUES], var[TN_ROWS_VALUES], port[TN_ROWS_VALUES];
     /* of the piece at hand */
     tn_jit_piece piece;
@@ -54,7 +55,8 @@ typedef struct {
     uint32_t masked; /* the group of lanes that isn't whole, or TN_ROW_GROUPS */
     tn_jv made[TN_ROW_GROUPS][TN_ROWS_VALUES], row[TN_ROWS_VALUES], splat[TN_ROWS_CODE_PORTS];
     tn_jv acc[TN_ROWS_STEPS][TN_ROW_GROUPS], bad[TN_ROWS_STEPS];
-    tn_jv unseen[TN_ROWS_STEPS]; /* what hasn't been looked at for NaN */
+    tn_jv unseen[TN_ROWS_STEPS];    /* what hasn't been looked at for NaN */
+    uint64_t stored[TN_ROW_GROUPS]; /* bits of values */
 } tn_row_maker;
 
 /* No value; and an attribute of functions that run once for each group, which keeps them small. */

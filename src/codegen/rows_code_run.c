@@ -10,8 +10,11 @@ static int64_t place_in(const tn_access_map *map, uint32_t n, int64_t row)
 
 static bool may_stream(const tn_rows_code *c, const tn_rows *p, const uintptr_t *at)
 {
-    for (uint32_t i = 0; i < p->n_outputs && c->streaming; i++)
+    for (uint32_t i = 0; i < p->n_outputs && c->streaming; i++) {
         if (at[p->outputs[i]] % 64) return false;
+        for (uint32_t k = 0; k < p->n_inputs; k++)
+            if (at[p->inputs[k]] == at[p->outputs[i]]) return false;
+    }
     return c->streaming != NULL;
 }
 

@@ -144,9 +144,24 @@ static tn_jv load(tn_row_maker *m, uint32_t port, tn_element_type e, uint32_t gr
     return v;
 }
 
+/* Of value `ref` the elements at hand are read now: what was written before must be elsewhere. */
+static void note_read(tn_row_maker *m, uint32_t ref, uint32_t group)
+{
+    m->kept_from[ref] |= m->stored[group];
+    for (uint32_t r = 0; r < m->p->n_values; r++)
+        if (m->is_kept[r] && m->phase[r] < m->now) m->kept_from[ref] |= 1ull << r;
+}
+
+/* Of a value outside, elements are read that other rows or columns are about to write. */
+static void note_read_anywhere(tn_row_maker *m, const tn_rows_port *p)
+{
+    if (p->at == TN_ROWS_AT_VALUE) m->kept_from[p->ref] = UINT64_MAX;
+}
+
 tn_jv tn_row_splat(tn_row_maker *m, uint32_t port, tn_element_type e)
 {
     if (m->failed) return 0;
+    note_read_anywhere(m, &m->ports[port]);
     if (m->splat[port] == NONE) m->splat[port] = tn_jit_load(&m->piece, port, e, true);
     return m->splat[port];
 }
@@ -200,6 +215,7 @@ SMALL tn_jv tn_row_column_value(tn_row_maker *m, uint32_t ref, uint32_t group)
                           .row_bytes = m->columns * (int64_t)bytes,
                           .bytes = bytes};
         *v = load(m, tn_row_port(m, &p), tn_row_element(m, ref), group);
+        note_read(m, ref, group);
     } else if (m->is_kept[ref] && m->phase[ref] < m->now) {
         *v = load(m, m->port[ref], tn_row_element(m, ref), group);
     } else {
@@ -286,6 +302,7 @@ SMALL static tn_jv mapped(tn_row_maker *m, const tn_rows_step *s, const micro *x
         for (uint32_t d = 0; d < n; d++) m->failed |= map->step[d] < 0;
     }
     tn_element_type e = x->op.ramp ? TN_I32 : tn_row_element(m, ref);
+    note_read_anywhere(m, &p);
     return inner ? load(m, tn_row_port(m, &p), e, group) : tn_row_splat(m, tn_row_port(m, &p), e);
 }
 
@@ -307,6 +324,7 @@ static tn_jv taken(tn_row_maker *m, const tn_rows_step *s, const micro *x, tn_jv
     index = tn_row_emit(m, TN_JIT_SMIN, 4, 0, 2, index, tn_jit_const(&m->piece, 4, last), 0);
     tn_jv v = tn_row_emit(m, TN_JIT_LOAD_AT, bytes == 8 ? 8 : 4, type->element, 1, index, 0, 0);
     if (!m->failed) m->piece.list[v].aux = tn_row_port(m, &p);
+    note_read_anywhere(m, &p);
     return v;
 }
 

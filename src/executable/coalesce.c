@@ -47,6 +47,17 @@ static bool tile_allows(const tn_plan *p, const tn_tile_program *t, uint32_t dyi
     return true;
 }
 
+/* The same for a group of rows. */
+static bool rows_allow(const tn_plan *p, const tn_rows *rows, uint32_t dying, uint32_t out)
+{
+    for (uint32_t i = 0; i < rows->n_inputs; i++) {
+        const tn_value *v = rows->values[rows->inputs[i]].value;
+        if (tn_plan_root(p, v) == dying && (is_view(p, v) || !tn_rows_may_overwrite(rows, i, out)))
+            return false;
+    }
+    return true;
+}
+
 /* May result `r` of `op` be computed over the content of root `dying`, which ends at that op? */
 static bool op_allows(const tn_plan *p, const tn_item *item, uint32_t dying, uint32_t r)
 {
@@ -73,6 +84,9 @@ static bool may_touch(const tn_plan *p, const tn_segment *first, const tn_segmen
                 return tile_allows(p, item->tile, first->dies, i);
         return false;
     }
+    for (uint32_t i = 0; item->kind == TN_ITEM_ROWS && i < item->rows->n_outputs; i++)
+        if (tn_plan_root(p, item->rows->values[item->rows->outputs[i]].value) == second->born)
+            return rows_allow(p, item->rows, first->dies, i);
     if (item->kind != TN_ITEM_OP) return false;
     for (uint32_t r = 0; r < item->op->n_results; r++)
         if (tn_plan_root(p, &item->op->results[r]) == second->born)
@@ -196,6 +210,22 @@ static void merge_tiles(tn_plan *p)
     }
 }
 
+static void merge_rows(tn_plan *p)
+{
+    for (uint32_t at = 0; at < p->n_items; at++) {
+        const tn_rows *r = p->items[at].rows;
+        if (p->items[at].kind != TN_ITEM_ROWS) continue;
+        for (uint32_t i = 0; i < r->n_inputs; i++) {
+            const tn_value *v = r->values[r->inputs[i]].value;
+            if (is_view(p, v) || !dies_at(p, v, at)) continue;
+            for (uint32_t o = 0; o < r->n_outputs; o++)
+                if (tn_rows_may_overwrite(r, i, o))
+                    try_merge(p, tn_plan_root(p, v),
+                              tn_plan_root(p, r->values[r->outputs[o]].value));
+        }
+    }
+}
+
 void tn_plan_coalesce(tn_plan *p)
 {
     make_classes(p);
@@ -203,4 +233,5 @@ void tn_plan_coalesce(tn_plan *p)
     merge_in_place(p);
     merge_moves(p);
     merge_tiles(p);
+    merge_rows(p);
 }

@@ -13,7 +13,8 @@ static void print_ref(FILE *f, const tn_executable *e, const tn_step_ref *r)
     else if (r->base == TN_BASE_TEMP) fprintf(f, " temp+%" PRIu64 ":%s", r->offset, type);
     else if (r->base < TN_BASE_FIRST_PARAM + n)
         fprintf(f, " arg%u:%s", r->base - TN_BASE_FIRST_PARAM, type);
-    else fprintf(f, " result%u:%s", r->base - TN_BASE_FIRST_PARAM - n, type);
+    else if (!r->offset) fprintf(f, " result%u:%s", r->base - TN_BASE_FIRST_PARAM - n, type);
+    else fprintf(f, " result%u+%" PRIu64 ":%s", r->base - TN_BASE_FIRST_PARAM - n, r->offset, type);
 }
 
 static void print_tile(FILE *f, const tn_tile_program *t)

@@ -3,7 +3,6 @@
 
 #include "executable/plan.h"
 
-#define ALIGN 64
 /* No address space is larger, and sums of two such sizes don't overflow. */
 #define BYTES_AT_MOST (1ull << 60)
 #define NO_BLOCK      UINT32_MAX
@@ -115,7 +114,7 @@ static uint32_t extend(heap *h, size_t size)
 
 static uint32_t allocate(heap *h, size_t size)
 {
-    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    size = (size + TN_PLAN_ALIGN - 1) & ~(size_t)(TN_PLAN_ALIGN - 1);
     uint32_t b = find_free(h, size);
     if (b == NO_BLOCK) return extend(h, size);
     take_free(h, b);
@@ -149,11 +148,6 @@ static void release(heap *h, uint32_t b)
     put_free(h, b);
 }
 
-/* One class with the time that it needs its memory. */
-typedef struct {
-    uint32_t start, end, class;
-} span;
-
 static tn_status *too_large(void)
 {
     return TN_ERROR(RESOURCE_EXHAUSTED,
@@ -162,29 +156,30 @@ static tn_status *too_large(void)
 
 static int by_start(const void *x, const void *y)
 {
-    const span *a = x, *b = y;
+    const tn_life *a = x, *b = y;
     if (a->start != b->start) return a->start < b->start ? -1 : 1;
     return a->class < b->class ? -1 : a->class > b->class;
 }
 
 static int by_end(const void *x, const void *y)
 {
-    const span *a = x, *b = y;
+    const tn_life *a = x, *b = y;
     if (a->end != b->end) return a->end < b->end ? -1 : 1;
     return a->class < b->class ? -1 : a->class > b->class;
 }
 
 tn_status *tn_plan_offsets(tn_plan *p)
 {
-    span *starts = TN_NEW_ARRAY(p->arena, span, p->n_roots);
+    tn_life *starts = TN_NEW_ARRAY(p->arena, tn_life, p->n_roots);
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_roots; i++) {
         const tn_class *c = &p->classes[i];
         if (c->merged != i || c->place != TN_PLACE_TEMP) continue;
         if (c->bytes > BYTES_AT_MOST) return too_large();
-        starts[n++] = (span){c->segments[0].start, c->segments[c->n_segments - 1].end, i};
+        starts[n++] =
+            (tn_life){c->segments[0].start, c->segments[c->n_segments - 1].end, i, c->bytes};
     }
-    span *ends = tn_dup(p->arena, starts, n * sizeof *starts);
+    tn_life *ends = tn_dup(p->arena, starts, n * sizeof *starts);
     qsort(starts, n, sizeof *starts, by_start);
     qsort(ends, n, sizeof *ends, by_end);
 
@@ -200,5 +195,6 @@ tn_status *tn_plan_offsets(tn_plan *p)
         if (h.bytes > BYTES_AT_MOST) return too_large();
     }
     p->temp_bytes = h.bytes;
+    tn_plan_pack(p, starts, n);
     return NULL;
 }

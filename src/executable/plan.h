@@ -25,6 +25,8 @@
 #include "ops/body.h"
 
 #define TN_NO_ROOT UINT32_MAX
+/* Of places in the temp block. */
+#define TN_PLAN_ALIGN 64
 
 typedef enum {
     TN_ITEM_START,
@@ -72,7 +74,7 @@ typedef struct {
 typedef enum {
     TN_PLACE_TEMP,   /* at `offset` of the temp block */
     TN_PLACE_PARAM,  /* a parameter, never written */
-    TN_PLACE_RESULT, /* a result, which may be the memory of a donated parameter */
+    TN_PLACE_RESULT, /* at `offset` of a result, which may be the memory of a donated parameter */
     TN_PLACE_FIXED   /* at `address`: constants */
 } tn_place;
 
@@ -134,6 +136,19 @@ void tn_plan_liveness(tn_plan *p);
 void tn_plan_coalesce(tn_plan *p);
 /* RESOURCE_EXHAUSTED when no machine has so much memory. */
 tn_status *tn_plan_offsets(tn_plan *p) TN_MUST_USE;
+
+/* Between the files of that stage. Where classes have their place, and a class with the time that
+ * it needs its memory. Packs `n` of them into less than p->temp_bytes if it can. */
+typedef struct {
+    tn_place place;
+    uint32_t index;
+    size_t offset;
+} tn_place_of;
+typedef struct {
+    uint32_t start, end, class;
+    size_t size;
+} tn_life;
+void tn_plan_pack(tn_plan *p, const tn_life *spans, uint32_t n);
 
 /* Before flattening: prepares for views. */
 void tn_plan_find_views(tn_plan *p);

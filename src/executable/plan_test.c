@@ -276,12 +276,45 @@ static void build_chain(builder *b, void *ctx)
     RETURN(b, unary(b, TN_OP_negate, x));
 }
 
+/* One of them is the result's. */
 static void a_chain_needs_two_buffers(void **state)
 {
     int length = 101;
     tn_executable *e;
     MUST(compile_program(build_chain, &length, true, 0, &e));
-    assert_true(tn_executable_get_info(e)->temp_bytes <= 2 * 1024 * sizeof(float));
+    assert_int_equal(tn_executable_get_info(e)->temp_bytes, 1024 * sizeof(float));
+    float x[1024], y[1024];
+    for (int i = 0; i < 1024; i++) x[i] = (float)i;
+    MUST(run_executable(e, (void *[]){x}, (void *[]){y}));
+    for (int i = 0; i < 1024; i++) assert_true(y[i] == (float)i);
+    tn_executable_release(e);
+}
+
+/* Results are done in the middle of the program, and what is behind them may not be in their
+ * memory; a parameter that is given away is read late. */
+static void build_early_results(builder *b, void *ctx)
+{
+    begin_function(b, "main", PARAMS("1024xf32", "1024xf32"));
+    tn_value *x = &b->region->args[0], *last = &b->region->args[1];
+    donate(b, 1, 1);
+    tn_value *early = reverse(b, x), *y = reverse(b, early);
+    for (int i = 0; i < 10; i++) y = reverse(b, unary(b, TN_OP_negate, y));
+    RETURN(b, early, reverse(b, binary(b, TN_OP_add, reverse(b, last), y)));
+}
+
+static void memory_of_results_is_used_while_it_is_free(void **state)
+{
+    tn_executable *e;
+    MUST(compile_program(build_early_results, NULL, true, 0, &e));
+    /* Before `early` there is nothing, and the donated parameter lives nearly to the end. */
+    assert_in_range(tn_executable_get_info(e)->temp_bytes, 4096, 8192);
+    float x[1024], last[1024], early[1024], y[1024];
+    for (int i = 0; i < 1024; i++) x[i] = (float)i, last[i] = 1000000 + (float)i;
+    MUST(run_executable(e, (void *[]){x, last}, (void *[]){early, y}));
+    for (int i = 0; i < 1024; i++) {
+        assert_true(early[i] == (float)(1023 - i));
+        assert_true(y[i] == 1000000 + (float)i + (float)(1023 - i));
+    }
     tn_executable_release(e);
 }
 
@@ -454,6 +487,7 @@ int main(void)
         cmocka_unit_test(pieces_are_read_where_they_are),
         cmocka_unit_test(an_alias_of_no_result_is_refused),
         cmocka_unit_test(a_chain_needs_two_buffers),
+        cmocka_unit_test(memory_of_results_is_used_while_it_is_free),
         cmocka_unit_test(more_memory_than_addresses_is_refused),
         cmocka_unit_test(long_programs_compile_in_linear_time),
         cmocka_unit_test(running_out_of_memory_is_an_error_wherever_it_happens),

@@ -23,7 +23,8 @@ static tn_step_ref ref_to(const tn_plan *p, uint32_t root, const tn_type *type)
     switch (c->place) {
     case TN_PLACE_TEMP: return (tn_step_ref){type, c->offset, TN_BASE_TEMP};
     case TN_PLACE_PARAM: return (tn_step_ref){type, 0, TN_BASE_FIRST_PARAM + c->index};
-    case TN_PLACE_RESULT: return (tn_step_ref){type, 0, TN_BASE_FIRST_PARAM + n_params + c->index};
+    case TN_PLACE_RESULT:
+        return (tn_step_ref){type, c->offset, TN_BASE_FIRST_PARAM + n_params + c->index};
     case TN_PLACE_FIXED: break;
     }
     return (tn_step_ref){type, (uintptr_t)c->address, TN_BASE_FIXED};

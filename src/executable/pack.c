@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pack.c - a closer packing of the temp block than that of offsets.c, for programs that are not
+ * too long: the largest first, each into the smallest gap, and into the memory of results that is
+ * not in use yet, or no longer, where the block would have to grow. */
+#include <stdlib.h>
+
+#include "executable/plan.h"
+
+enum { WORK_AT_MOST = 1 << 20 /* looks at what lies in a space */, NONE = -1 };
+
+/* What lies in a space, in the order of offsets. */
+typedef struct {
+    size_t offset, size;
+    uint32_t start, end;
+    int32_t next;
+} content;
+
+typedef struct {
+    size_t size;      /* so far; of a result: all of it */
+    uint32_t of;      /* the class of a result */
+    int32_t contents; /* the first, or NONE */
+} space;
+
+typedef struct {
+    tn_plan *p;
+    content *contents;
+    int32_t n;
+    space block, *results;
+    uint32_t n_results;
+} packing;
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + TN_PLAN_ALIGN - 1) & ~(size_t)(TN_PLAN_ALIGN - 1);
+}
+
+/* The smallest gap below s->size that has `size` bytes from `start` to `end`; SIZE_MAX: none.
+ * *top is where the last one begins, which has no end. */
+static size_t find_gap(const packing *k, const space *s, size_t size, uint32_t start, uint32_t end,
+                       size_t *top)
+{
+    size_t at = 0, best = SIZE_MAX, best_size = SIZE_MAX;
+    for (int32_t i = s->contents;; i = k->contents[i].next) {
+        const content *c = i == NONE ? NULL : &k->contents[i];
+        if (c && (c->end < start || c->start > end)) continue;
+        size_t until = c ? c->offset : s->size;
+        if (until >= at + size && until - at < best_size) best = at, best_size = until - at;
+        if (!c) break;
+        if (c->offset + c->size > at) at = c->offset + c->size;
+    }
+    *top = at;
+    return best;
+}
+
+static void put(packing *k, space *s, size_t offset, size_t size, const tn_life *x)
+{
+    int32_t *link = &s->contents;
+    while (*link != NONE && k->contents[*link].offset < offset) link = &k->contents[*link].next;
+    k->contents[k->n] = (content){offset, size, x->start, x->end, *link};
+    *link = k->n++;
+}
+
+static bool is_in_use(const tn_class *c, uint32_t start, uint32_t end)
+{
+    for (uint32_t i = 0; i < c->n_segments; i++)
+        if (c->segments[i].start <= end && c->segments[i].end >= start) return true;
+    return false;
+}
+
+static bool put_into_result(packing *k, const tn_life *x, size_t size, tn_place_of *out)
+{
+    for (uint32_t i = 0; i < k->n_results; i++) {
+        space *s = &k->results[i];
+        const tn_class *of = &k->p->classes[s->of];
+        size_t top;
+        if (s->size < size || is_in_use(of, x->start, x->end)) continue;
+        size_t at = find_gap(k, s, size, x->start, x->end, &top);
+        if (at == SIZE_MAX) continue;
+        put(k, s, at, size, x);
+        *out = (tn_place_of){TN_PLACE_RESULT, of->index, at};
+        return true;
+    }
+    return false;
+}
+
+static int by_size(const void *x, const void *y)
+{
+    const tn_life *a = x, *b = y;
+    if (a->size != b->size) return a->size > b->size ? -1 : 1;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    return a->class < b->class ? -1 : a->class > b->class;
+}
+
+static int smallest_first(const void *x, const void *y)
+{
+    const space *a = x, *b = y;
+    if (a->size != b->size) return a->size < b->size ? -1 : 1;
+    return a->of < b->of ? -1 : a->of > b->of;
+}
+
+/* Of a result that begins at no multiple of the alignment, or ends at none, the rest is left. */
+static void find_results(packing *k)
+{
+    const tn_plan *p = k->p;
+    k->results = TN_NEW_ARRAY(p->arena, space, p->n_roots);
+    for (uint32_t i = 0; i < p->n_roots; i++) {
+        const tn_class *c = &p->classes[i];
+        if (c->merged != i || c->place != TN_PLACE_RESULT || c->bytes < TN_PLAN_ALIGN) continue;
+        k->results[k->n_results++] = (space){c->bytes & ~(size_t)(TN_PLAN_ALIGN - 1), i, NONE};
+    }
+    qsort(k->results, k->n_results, sizeof *k->results, smallest_first);
+}
+
+void tn_plan_pack(tn_plan *p, const tn_life *spans, uint32_t n)
+{
+    packing k = {.p = p, .block = {.contents = NONE}};
+    if (!n || (uint64_t)n * n > WORK_AT_MOST) return;
+    find_results(&k);
+    if ((uint64_t)n * k.n_results > WORK_AT_MOST) k.n_results = 0;
+    tn_life *order = tn_dup(p->arena, spans, n * sizeof *spans);
+    qsort(order, n, sizeof *order, by_size);
+    k.contents = TN_NEW_ARRAY(p->arena, content, n);
+    tn_place_of *places = TN_NEW_ARRAY(p->arena, tn_place_of, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_life *x = &order[i];
+        size_t size = rounded(x->size), top;
+        size_t at = find_gap(&k, &k.block, size, x->start, x->end, &top);
+        if (at == SIZE_MAX && put_into_result(&k, x, size, &places[i])) continue;
+        if (at == SIZE_MAX) at = top;
+        if (at + size > k.block.size) k.block.size = at + size;
+        put(&k, &k.block, at, size, x);
+        places[i] = (tn_place_of){TN_PLACE_TEMP, 0, at};
+    }
+    if (k.block.size >= p->temp_bytes) return;
+    for (uint32_t i = 0; i < n; i++) {
+        tn_class *c = &p->classes[order[i].class];
+        c->place = places[i].place;
+        c->index = places[i].index;
+        c->offset = places[i].offset;
+    }
+    p->temp_bytes = k.block.size;
+}
