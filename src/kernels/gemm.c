@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/gemm_amx.h"
+#include "kernels/gemm_batch.h"
 #include "kernels/gemm_plan.h"
 #include "kernels/gemm_tiny.h"
 #include "kernels/work_parts.h"
@@ -76,6 +77,7 @@ size_t tn_gemm_workspace(const tn_gemm *g, const tn_thread_pool *pool)
 {
     if (is_empty(g)) return 0;
     tn_gemm_plan p = tn_gemm_plan_make(g);
+    if (tn_gemm_batch_fits(g, &p)) return 0;
     return part_size(g, &p, pool) * (size_t)parts_needed(g, &p, pool);
 }
 
@@ -83,6 +85,7 @@ double tn_gemm_ns(const tn_gemm *g)
 {
     if (is_empty(g)) return 0;
     tn_gemm_plan p = tn_gemm_plan_make(g);
+    if (tn_gemm_batch_fits(g, &p)) return (double)tn_gemm_batch_count(g) * tn_gemm_batch_ns(&p);
     double each = tn_gemm_cost_ns(p.kind, p.loops, products(g));
     return (double)tn_gemm_batch_count(g) * ((p.amx ? each / AMX_IS_FASTER : each) + PRODUCT_NS);
 }
@@ -250,6 +253,10 @@ void tn_gemm_run(const tn_gemm *g, const void *a, const void *b, void *c, tn_thr
 {
     if (is_empty(g)) return;
     tn_gemm_plan p = tn_gemm_plan_make(g);
+    if (tn_gemm_batch_fits(g, &p)) {
+        tn_gemm_batch_run(g, &p, p.exchanged ? b : a, p.exchanged ? a : b, c, pool);
+        return;
+    }
     tn_work_parts parts;
     tn_work_parts_init(&parts, workspace, part_size(g, &p, pool), parts_needed(g, &p, pool));
     job all = {.g = g, .p = &p, .a = a, .b = b, .c = c, .parts = &parts};
@@ -265,6 +272,7 @@ struct tn_gemm_small {
     tn_gemm g;
     tn_gemm_plan plan;
     int64_t count;
+    bool together; /* gemm_batch.h */
     size_t bytes;
 };
 
@@ -277,7 +285,8 @@ const tn_gemm_small *tn_gemm_small_make(const tn_gemm *g, tn_arena *a)
     tn_gemm_plan p = tn_gemm_plan_make(g);
     if (p.amx) return NULL;
     tn_gemm_small *s = TN_NEW(a, tn_gemm_small);
-    *s = (tn_gemm_small){*g, p, tn_gemm_batch_count(g), part_bytes(&p, 1)};
+    bool together = tn_gemm_batch_fits(g, &p);
+    *s = (tn_gemm_small){*g, p, tn_gemm_batch_count(g), together, together ? 0 : part_bytes(&p, 1)};
     return s;
 }
 
@@ -292,6 +301,10 @@ void tn_gemm_small_run(const tn_gemm_small *s, const void *a, const void *b, voi
     const tn_gemm_plan *p = &s->plan;
     const char *x = p->exchanged ? b : a, *y = p->exchanged ? a : b;
     bool one = s->count == 1;
+    if (s->together) {
+        tn_gemm_batch_run(&s->g, p, x, y, c, NULL);
+        return;
+    }
     if (one && p->path == TN_GEMM_DIRECT && !tn_gemm_may_be_tiny(p, x, y)) {
         tn_gemm_direct(p, x, y, c, 0, p->n, workspace);
         return;

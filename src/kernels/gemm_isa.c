@@ -149,6 +149,7 @@ TN_INLINE vf32 widen_u8(const char *p)
 #define LANES 16
 #define NARROW
 #include "kernels/gemm_dots.inc"
+#include "kernels/gemm_batch.inc"
 #undef NARROW
 #undef LANES
 #undef T
@@ -158,12 +159,14 @@ TN_INLINE vf32 widen_u8(const char *p)
 #include "kernels/gemm_tile.inc"
 #define LANES 8
 #include "kernels/gemm_dots.inc"
+#include "kernels/gemm_batch.inc"
 #undef LANES
 #undef T
 #undef E
 #define T u32
 #define E uint32_t
 #include "kernels/gemm_tile.inc"
+#include "kernels/gemm_batch.inc"
 #undef T
 #undef E
 #define T p16
@@ -295,21 +298,23 @@ TN_INLINE void block8(char *dst, int64_t dst_row, const char *src, int64_t src_r
 typedef uint32_t any32 __attribute__((may_alias));
 typedef uint64_t any64 __attribute__((may_alias));
 #if defined(__AVX512F__)
+/* `rows`, `cols`: 16 where that is known, and no mask needed. */
 TN_INLINE void block16(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows,
-                       int64_t cols, bool whole)
+                       int64_t cols)
 {
     __m512i r[16];
     __mmask16 row = (__mmask16)((1u << cols) - 1), col = (__mmask16)((1u << rows) - 1);
 #pragma GCC unroll 16
     for (int i = 0; i < 16; i++)
-        r[i] = whole      ? _mm512_loadu_si512(src + i * src_row)
-               : i < rows ? _mm512_maskz_loadu_epi32(row, src + i * src_row)
-                          : _mm512_setzero_si512();
+        r[i] = i >= rows    ? _mm512_setzero_si512()
+               : cols == 16 ? _mm512_loadu_si512(src + i * src_row)
+                            : _mm512_maskz_loadu_epi32(row, src + i * src_row);
     tn_transpose16(r);
 #pragma GCC unroll 16
     for (int p = 0; p < 16; p++) {
-        if (whole) _mm512_storeu_si512(dst + p * dst_row, r[p]);
-        else if (p < cols) _mm512_mask_storeu_epi32(dst + p * dst_row, col, r[p]);
+        if (p >= cols) break;
+        if (rows == 16) _mm512_storeu_si512(dst + p * dst_row, r[p]);
+        else _mm512_mask_storeu_epi32(dst + p * dst_row, col, r[p]);
     }
 }
 
@@ -320,10 +325,11 @@ static void transpose4(char *dst, int64_t dst_row, const char *src, int64_t src_
         for (int64_t p = 0; p < cols; p += 16) {
             char *to = dst + p * dst_row + i * 4;
             const char *from = src + i * src_row + p * 4;
-            if (rows - i >= 16 && cols - p >= 16) block16(to, dst_row, from, src_row, 16, 16, true);
-            else
-                block16(to, dst_row, from, src_row, rows - i < 16 ? rows - i : 16,
-                        cols - p < 16 ? cols - p : 16, false);
+            int64_t n = rows - i, m = cols - p;
+            if (n >= 16 && m >= 16) block16(to, dst_row, from, src_row, 16, 16);
+            else if (n >= 16) block16(to, dst_row, from, src_row, 16, m);
+            else if (m >= 16) block16(to, dst_row, from, src_row, n, 16);
+            else block16(to, dst_row, from, src_row, n, m);
         }
 }
 #else
@@ -416,6 +422,8 @@ static void copy_panel(char *dst, const char *src, int64_t src_row, int64_t rows
      .dots = all_dots_##name,                                                                      \
      .reduce_lanes = reduce_lanes_##name,                                                          \
      .dot_row = dot_row_##name,                                                                    \
+     .batch = batch_##name,                                                                        \
+     .batch_dots = batch_dots_##name,                                                              \
      __VA_ARGS__}
 #define LOOPS(rows, name, bytes, ...)                                                              \
     {.mr = rows, .nv = NV, .vl = TN_VB / bytes, .tiles = tiles_##name, __VA_ARGS__}
@@ -424,7 +432,7 @@ extern const tn_gemm_table TN_ISA_NAME(tn_gemm_table);
 const tn_gemm_table TN_ISA_NAME(tn_gemm_table) = {
     .kinds = {[TN_GEMM_F32] = FLOAT_LOOPS(f32, 4, .narrow_dots = {dots_bf16, dots_i8, dots_u8}),
               [TN_GEMM_F64] = FLOAT_LOOPS(f64, 8),
-              [TN_GEMM_I32] = LOOPS(REAL_MR, u32, 4, .masked = TILE_MASKED),
+              [TN_GEMM_I32] = LOOPS(REAL_MR, u32, 4, .masked = TILE_MASKED, .batch = batch_u32),
               [TN_GEMM_P16] = LOOPS(REAL_MR, p16, 4, .masked = TILE_MASKED),
               [TN_GEMM_I64] = LOOPS(REAL_MR, u64, 8, .masked = TILE_MASKED),
               [TN_GEMM_C64] = LOOPS(COMPLEX_MR, complex_f32, 4, ),

@@ -66,6 +66,16 @@ typedef enum {
     TN_GEMM_NARROW_COUNT,
 } tn_gemm_narrow;
 
+/* `vl` very small products side by side: element [i, p] of all of them is one vector, A's at
+ * a[i * a_row + p * a_col], so is B's, and C's at c[(i * n + j) * step]. Steps in vectors. */
+typedef struct {
+    int64_t m, n, k;
+    const char *a, *b;
+    int64_t a_row, a_col, b_row, b_col;
+    char *c;
+    int64_t step;
+} tn_gemm_together;
+
 typedef struct {
     int mr, nv, vl;
     tn_gemm_tile *const *tiles; /* [(rows - 1) * nv + vectors - 1] */
@@ -80,6 +90,9 @@ typedef struct {
     /* The same sums of one row by `cols` columns, all of k at once: out[j]. */
     void (*dot_row)(int64_t k, const char *a, const char *b, int64_t b_col, int64_t cols,
                     char *out);
+    /* Products side by side, summed in order of k, or in lanes as above; NULL: kind has none. */
+    void (*batch)(const tn_gemm_together *g);
+    void (*batch_dots)(const tn_gemm_together *g);
 } tn_gemm_loops;
 
 /* Sums in order of k of 1 row by up to 16 columns or 4 rows by up to 8, A of f32 and both

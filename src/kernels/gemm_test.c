@@ -146,6 +146,8 @@ static char *random_matrix(tn_element_type t, int rank, const int64_t *dims, boo
     return *memory - low * size;
 }
 
+static int64_t largest_batch = 4;
+
 static problem random_problem(tn_element_type at, tn_element_type bt, tn_element_type ct, int64_t m,
                               int64_t n, int64_t k, int batch_rank, bool dense)
 {
@@ -153,7 +155,7 @@ static problem random_problem(tn_element_type at, tn_element_type bt, tn_element
     int64_t dims[10], strides[10];
     size_t bytes;
     p.g.batch_rank = (uint32_t)batch_rank;
-    for (int d = 0; d < batch_rank; d++) dims[d] = p.g.batch[d] = 1 + random_below(4);
+    for (int d = 0; d < batch_rank; d++) dims[d] = p.g.batch[d] = 1 + random_below(largest_batch);
     int r = batch_rank;
     dims[r] = m, dims[r + 1] = k;
     p.a = random_matrix(at, r + 2, dims, dense, true, strides, &p.a_memory, &bytes);
@@ -327,6 +329,43 @@ static void batches_are_independent(void **state)
             random_problem(triples[t][0], triples[t][1], triples[t][2], 17 + t, 40, 21, 3, t % 2);
         check_problem(&p);
     }
+}
+
+/* Of a batch of very small products, many are made at once. */
+static void small_products_of_a_batch_are_those_alone(void **state)
+{
+    static const tn_element_type types[][3] = {
+        {TN_F32, TN_F32, TN_F32}, {TN_F64, TN_F64, TN_F64},  {TN_I32, TN_I32, TN_I32},
+        {TN_I8, TN_I8, TN_I32},   {TN_BF16, TN_F32, TN_F32}, {TN_F16, TN_F16, TN_F16},
+        {TN_F32, TN_I8, TN_F32},  {TN_C64, TN_C64, TN_C64},
+    };
+    largest_batch = 150;
+    for (int i = 0; i < 600; i++) {
+        const tn_element_type *t = types[i % 8];
+        bool dots = random_below(3) == 0;
+        problem p = random_problem(t[0], t[1], t[2], 1 + random_below(dots ? 2 : 7),
+                                   1 + random_below(dots ? 2 : 7), 1 + random_below(dots ? 45 : 9),
+                                   1 + random_below(20) / 19, random_below(3));
+        char *together = result_of(&p, pool, true);
+        char *alone = malloc(p.c_bytes);
+        memcpy(alone, p.c_memory, p.c_bytes);
+        tn_gemm one = p.g;
+        one.batch_rank = 0;
+        void *space = aligned_alloc(64, (tn_gemm_workspace(&one, NULL) + 63) / 64 * 64);
+        int64_t inner = p.g.batch_rank > 1 ? p.g.batch[1] : 1, as = tn_element_type_bytes(t[0]),
+                bs = tn_element_type_bytes(t[1]), cs = tn_element_type_bytes(t[2]);
+        for (int64_t at = 0; at < p.g.batch[0] * inner; at++) {
+            int64_t x = at / inner, y = at % inner;
+            tn_gemm_run(&one, p.a + (x * p.g.a_batch[0] + y * p.g.a_batch[1]) * as,
+                        p.b + (x * p.g.b_batch[0] + y * p.g.b_batch[1]) * bs,
+                        alone + p.c_origin + (x * p.g.c_batch[0] + y * p.g.c_batch[1]) * cs, NULL,
+                        space);
+        }
+        assert_memory_equal(together, alone, p.c_bytes);
+        free(together), free(alone), free(space);
+        check_problem(&p);
+    }
+    largest_batch = 4;
 }
 
 /* gemm.h states in what order a sum is made; with fused multiply-add it can be checked to the bit.
@@ -647,6 +686,7 @@ static int run(void)
         cmocka_unit_test(small_shapes_of_all_types_with_any_strides),
         cmocka_unit_test(shapes_of_each_path),
         cmocka_unit_test(batches_are_independent),
+        cmocka_unit_test(small_products_of_a_batch_are_those_alone),
         cmocka_unit_test(sums_are_made_in_the_documented_order),
         cmocka_unit_test(infinities_stay_in_their_element),
         cmocka_unit_test(bf16_products_keep_what_is_subnormal),

@@ -36,4 +36,17 @@ static inline int64_t tn_interleave(size_t width, int64_t k, const char *const *
     return tn_interleave_baseline(width, k, src, n, dst);
 }
 
+static inline int64_t tn_separate(size_t width, int64_t k, const char *src, int64_t n,
+                                  int64_t n_out, char *const *dst)
+{
+#if defined(__x86_64__)
+    switch (tn_cpu_isa()) {
+    case TN_ISA_AVX512: return tn_separate_avx512(width, k, src, n, n_out, dst);
+    case TN_ISA_AVX2: return tn_separate_avx2(width, k, src, n, n_out, dst);
+    default: break;
+    }
+#endif
+    return tn_separate_baseline(width, k, src, n, n_out, dst);
+}
+
 #endif
