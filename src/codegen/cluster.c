@@ -82,7 +82,7 @@ static bool is_mappable(const tn_op *op)
 {
     tn_access_map map;
     if (op->kind != TN_OP_broadcast_in_dim && op->kind != TN_OP_iota && op->kind != TN_OP_slice &&
-        op->kind != TN_OP_concatenate)
+        op->kind != TN_OP_concatenate && op->kind != TN_OP_reverse)
         return false;
     const tn_type *t = op->results[0].type;
     /* One element may be wanted as a scalar by a kernel. */
@@ -94,7 +94,7 @@ static bool is_mappable(const tn_op *op)
         const tn_type *from = tn_operand_type(op, 0);
         /* A small piece doesn't keep all of a large array alive. */
         if (tn_type_bytes(from) > SLICED_AT_MOST * tn_type_bytes(t)) return false;
-        return tn_map_make(op, &map) && (!map.n_dims || map.step[map.n_dims - 1] <= 1);
+        return tn_map_make(op, &map);
     }
     if (op->kind == TN_OP_concatenate) {
         for (uint32_t i = 0; i < op->n_operands; i++)
@@ -139,6 +139,17 @@ static bool is_unread(const tn_cluster_context *c, const tn_op *op, uint32_t ope
     return tn_reduce_is_arg(op, body) && !tn_is_empty(tn_operand_type(op, 0));
 }
 
+/* Does it join what tile programs make, each part for this alone? */
+static bool joins_made_parts(const tn_cluster_context *c, const tn_op *op)
+{
+    if (!tn_tile_may_join(op)) return false;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const tn_value *v = tn_cluster_source(op->operands[i]);
+        if (v->region == op->region && c->flags[v->id] & TN_VALUE_FUSABLE) return true;
+    }
+    return false;
+}
+
 /* Definitions come before uses, so flags of operands are there. in_body: of a reduction or the
  * like, which is compiled elsewhere. */
 static void look_at(tn_cluster_context *c, const tn_region *r, bool in_body)
@@ -149,6 +160,11 @@ static void look_at(tn_cluster_context *c, const tn_region *r, bool in_body)
         if (fusable) c->flags[op->results[0].id] |= TN_VALUE_FUSABLE;
         bool mappable = c->fuse && !in_body && is_mappable(op);
         if (mappable) c->flags[op->results[0].id] |= TN_VALUE_MAPPED;
+        bool joins = c->fuse && !in_body && !mappable && joins_made_parts(c, op);
+        if (joins) {
+            c->flags[op->results[0].id] |= TN_VALUE_JOINED | TN_VALUE_WANTED;
+            fusable = true;
+        }
         if (mappable && op->kind == TN_OP_concatenate) {
             map_pieces(c, op);
             want(c, tn_map_source(op));
@@ -223,7 +239,7 @@ static uint32_t add_group(tn_groups *f, tn_group g)
 
 uint32_t tn_group_weight(const tn_groups *f, const tn_op *op)
 {
-    uint32_t weight = 1;
+    uint32_t weight = op->kind == TN_OP_concatenate ? op->n_operands : 1;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const tn_value *v = tn_cluster_source(op->operands[i]);
         weight += tn_is_mapped(f->c, v) || tn_constant_of(v);
@@ -239,7 +255,7 @@ static bool precedes(const tn_groups *f, const tn_op *op, int64_t g)
         const tn_value *v = tn_cluster_source(op->operands[i]);
         int64_t made = group_of_operand(f, op, i);
         bool linear = !tn_is_mapped(f->c, v) && !is_table(op, i) &&
-                      tn_type_elements(v->type) == tn_type_elements(op->results[0].type);
+                      tn_type_elements(v->type) == tn_group_space(op);
         if (made > g || (made == g && !linear)) return false;
     }
     return true;
@@ -262,9 +278,8 @@ static bool may_join(const tn_groups *f, const tn_op *op, int64_t g, uint32_t re
 {
     if (g < 0 || !f->c->fuse) return false;
     const tn_group *x = &f->groups[g];
-    return !x->single && x->n == tn_type_elements(op->results[0].type) &&
-           f->clock - x->last <= recent && x->weight + weight_in(f, op, (uint32_t)g) <= limit &&
-           precedes(f, op, g);
+    return !x->single && x->n == tn_group_space(op) && f->clock - x->last <= recent &&
+           x->weight + weight_in(f, op, (uint32_t)g) <= limit && precedes(f, op, g);
 }
 
 /* Ops that want nothing of each other share a large program only where it reads few arrays. */
@@ -293,7 +308,7 @@ static uint32_t choose(tn_groups *f, const tn_op *op)
         if (f->recent[i] && may_join(f, op, f->recent[i] - 1, RECENT_FOR_NEIGHBOURS,
                                      limit_for_neighbours(f, f->recent[i] - 1)))
             return f->recent[i] - 1;
-    return add_group(f, (tn_group){.n = tn_type_elements(op->results[0].type)});
+    return add_group(f, (tn_group){.n = tn_group_space(op)});
 }
 
 static void join(tn_groups *f, tn_op *op)
@@ -341,7 +356,8 @@ static void form(tn_groups *f)
         if (tn_op_has_trait(op, TN_TRAIT_TERMINATOR) || is_dense_constant(op) || !is_made(f, op))
             continue;
         f->clock += op->kind != TN_OP_constant && !tn_is_relabelling(op);
-        if (op->n_results && f->c->flags[op->results[0].id] & TN_VALUE_FUSABLE) join(f, op);
+        const unsigned joins = TN_VALUE_FUSABLE | TN_VALUE_JOINED;
+        if (op->n_results && f->c->flags[op->results[0].id] & joins) join(f, op);
         else op->mark = f->first + add_group(f, (tn_group){.single = op});
     }
 }

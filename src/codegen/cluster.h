@@ -47,7 +47,8 @@ enum {
     TN_VALUE_FUSABLE = 1, /* of an elementwise op that a tile program may hold */
     TN_VALUE_WANTED = 2,  /* somebody wants it in memory */
     TN_VALUE_MAPPED =
-        4 /* of a broadcast, slice, join or iota that tile programs read through a map */
+        4, /* of a broadcast, slice, join or iota that tile programs read through a map */
+    TN_VALUE_JOINED = 8 /* of a concatenate that a tile program may hold: has memory in any case */
 };
 
 /* A reshape, or a bitcast_convert between integers and floats of 32 or of 64 bits: the same
@@ -55,6 +56,11 @@ enum {
 bool tn_is_relabelling(const tn_op *op);
 /* The value of which `v` has the elements in their order: looks through such ops. */
 const tn_value *tn_cluster_source(const tn_value *v);
+/* Is it a concatenate of parts of the same size, which a tile program of so many elements can
+ * hold? */
+bool tn_tile_may_join(const tn_op *op);
+/* The elements of a tile program that holds `op`. */
+int64_t tn_group_space(const tn_op *op);
 /* An op of a cluster. A copy computes again what another cluster has too, for this one alone. */
 typedef struct {
     const tn_op *op;

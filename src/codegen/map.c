@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "codegen/tile.h"
+#include "kernels/interleave.h"
+#include "kernels/strided_loops.h"
 
 /* Appends a dimension, or lets it be one with the last. */
 static bool add_dim(tn_access_map *m, int64_t size, int64_t step)
@@ -46,6 +48,22 @@ static bool map_slice(const tn_op *op, tn_access_map *out)
         each /= from->dims[d];
         out->base += start[d] * each;
         if (!add_dim(out, to->dims[d], stride[d] * each)) return false;
+    }
+    return true;
+}
+
+static bool map_reverse(const tn_op *op, tn_access_map *out)
+{
+    const tn_type *t = tn_result_type(op, 0);
+    uint32_t n;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_dimensions, &n);
+    int64_t each = tn_type_elements(t);
+    for (uint32_t d = 0; d < t->rank; d++) {
+        bool turned = false;
+        for (uint32_t i = 0; i < n; i++) turned |= dims[i] == d;
+        each /= t->dims[d];
+        if (turned) out->base += (t->dims[d] - 1) * each;
+        if (!add_dim(out, t->dims[d], turned ? -each : each)) return false;
     }
     return true;
 }
@@ -148,6 +166,7 @@ bool tn_map_make(const tn_op *op, tn_access_map *out)
     *out = (tn_access_map){0};
     bool fits = op->kind == TN_OP_iota          ? map_iota(op, out)
                 : op->kind == TN_OP_slice       ? map_slice(op, out)
+                : op->kind == TN_OP_reverse     ? map_reverse(op, out)
                 : op->kind == TN_OP_concatenate ? map_concatenate(op, out)
                                                 : map_broadcast(op, out);
     if (!fits) return false;
@@ -178,22 +197,14 @@ void tn_tile_fill_with(void *to, const void *element, unsigned bytes, int64_t n)
     }
 }
 
-#define STRIDED(T)                                                                                 \
-    do {                                                                                           \
-        const T *from_ = from;                                                                     \
-        T *to_ = to;                                                                               \
-        for (int64_t i = 0; i < n; i++) to_[i] = from_[i * step];                                  \
-    } while (0)
-
-static void load_strided(void *to, const void *from, unsigned bytes, int64_t n, int64_t step)
+/* `rows` of n elements each, `step` apart, whose beginnings are `row_step` apart; side by side. */
+static void load_strided(void *to, const void *from, unsigned bytes, int64_t n, int64_t step,
+                         int64_t rows, int64_t row_step)
 {
-    switch (bytes) {
-    case 1: STRIDED(uint8_t); break;
-    case 2: STRIDED(uint16_t); break;
-    case 4: STRIDED(uint32_t); break;
-    case 8: STRIDED(uint64_t); break;
-    default: STRIDED(wide); break;
-    }
+    int64_t w = bytes;
+    tn_strided_inner l = {
+        .d1 = rows, .d0 = n, .dst1 = n * w, .dst0 = w, .src1 = row_step * w, .src0 = step * w};
+    tn_copy_loop(bytes, &l, to, from);
 }
 
 /* --- runs along the innermost dimension --- */
@@ -205,10 +216,16 @@ typedef struct {
     tn_element_type ramp;
 } source;
 
+/* In 32 bits where all are numbers of so many: vectors have conversions of such. */
 #define RAMP(T)                                                                                    \
     do {                                                                                           \
         T *to_ = to;                                                                               \
-        for (int64_t i = 0; i < n; i++) to_[i] = (T)(at + i * step);                               \
+        if (is_short) {                                                                            \
+            int32_t at_ = (int32_t)at, step_ = (int32_t)step, n_ = (int32_t)n;                     \
+            for (int32_t i = 0; i < n_; i++) to_[i] = (T)(at_ + i * step_);                        \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) to_[i] = (T)(at + i * step);                           \
+        }                                                                                          \
         return;                                                                                    \
     } while (0)
 
@@ -231,6 +248,8 @@ bool tn_map_has_ramp(tn_element_type e)
 
 static void load_ramp(tn_element_type e, void *to, int64_t at, int64_t n, int64_t step)
 {
+    const int64_t most = INT32_MAX / 4;
+    bool is_short = at >= -most && at <= most && n <= most && step >= -1 && step <= 1;
     switch ((int)e) {
     case TN_I8:
     case TN_U8: RAMP(uint8_t);
@@ -255,7 +274,7 @@ static void load_run(const source *s, void *to, int64_t at, int64_t n, int64_t s
     const char *from = s->from + at * (int64_t)s->bytes;
     if (step == 0) tn_tile_fill_with(to, from, s->bytes, n);
     else if (step == 1) memcpy(to, from, (size_t)n * s->bytes);
-    else load_strided(to, from, s->bytes, n, step);
+    else load_strided(to, from, s->bytes, n, step, 1, 0);
 }
 
 /* A row of `period` elements that repeats: what was laid down of it is copied on. */
@@ -333,9 +352,10 @@ static inline void advance(place *p, const tn_access_map *m, int64_t run)
 }
 
 enum {
-    SHORT_ROW = 32,   /* elements: calls for each would take longer than the elements do */
-    SHORT_FILL = 128, /* the same of copies of one element */
-    AHEAD = 8,        /* are written at once, what comes behind them over the last ones */
+    SHORT_ROW = 32,       /* elements: calls for each would take longer than the elements do */
+    SHORT_FILL = 128,     /* the same of copies of one element */
+    COPIED_AT_LEAST = 32, /* elements side by side, for copies of them by vectors */
+    AHEAD = 8,            /* are written at once, what comes behind them over the last ones */
     REPEATED = 1024,
     PATTERN = 256 /* elements that are put together for no more than a tile */
 };
@@ -375,7 +395,7 @@ static int64_t load_whole_rows(const tn_access_map *m, const source *s, place *p
                                char *to)
 {
     uint32_t inner = m->n_dims - 1, outer = inner - 1;
-    if (!inner || s->ramp || m->step[inner] != 1 || p->index[inner]) return 0;
+    if (!inner || s->ramp || p->index[inner]) return 0;
     if (m->n_cuts && m->cut_dim != inner) return 0;
     int64_t size = m->size[inner], rows = n / size, left = m->size[outer] - p->index[outer];
     if (rows > left) rows = left;
@@ -393,22 +413,61 @@ static int64_t load_whole_rows(const tn_access_map *m, const source *s, place *p
     return rows * size;
 }
 
-#define SHORT_ROWS(T)                                                                              \
-    static void load_short_rows_##T(const tn_access_map *m, const T *from, int64_t begin,          \
-                                    int64_t n, T *to)                                              \
-    {                                                                                              \
-        uint32_t inner = m->n_dims - 1;                                                            \
-        place p = place_of(m, begin);                                                              \
-        while (n > 0) {                                                                            \
-            int64_t left = m->size[inner] - p.index[inner], run = left < n ? left : n;             \
-            for (int64_t i = 0; i < run; i++) to[i] = from[p.at + i * m->step[inner]];             \
-            to += run;                                                                             \
-            n -= run;                                                                              \
-            advance(&p, m, run);                                                                   \
+/* Whole rows of elements that are not side by side, as load_whole_rows. */
+static int64_t load_whole_strided(const tn_access_map *m, const source *s, place *p, int64_t n,
+                                  char *to)
+{
+    uint32_t inner = m->n_dims - 1, outer = inner - 1;
+    if (!inner || s->ramp || m->n_cuts || m->step[inner] == 0 || p->index[inner]) return 0;
+    int64_t size = m->size[inner], rows = n / size, left = m->size[outer] - p->index[outer];
+    if (rows > left) rows = left;
+    if (rows < 1) return 0;
+    load_strided(to, s->from + p->at * (int64_t)s->bytes, s->bytes, size, m->step[inner], rows,
+                 m->step[outer]);
+    p->index[outer] += rows - 1;
+    p->at += (rows - 1) * m->step[outer];
+    advance(p, m, size);
+    return rows * size;
+}
+
+#define COPIES(T)                                                                                  \
+    do {                                                                                           \
+        const T *from_ = (const T *)from + (at + i) / k;                                           \
+        for (int64_t left_ = k - (at + i) % k; i < run; i++) {                                     \
+            ((T *)(void *)to)[i] = *from_;                                                         \
+            if (--left_ == 0) left_ = k, from_++;                                                  \
         }                                                                                          \
+    } while (0)
+
+/* A few copies of each of elements that are side by side. */
+static void load_copies(const tn_access_map *m, const source *s, int64_t begin, int64_t n,
+                        void *result)
+{
+    char *to = result;
+    uint32_t inner = m->n_dims - 1, outer = inner - 1;
+    int64_t w = s->bytes, k = m->size[inner];
+    place p = place_of(m, begin);
+    while (n > 0) {
+        const void *from = s->from + p.at * w;
+        int64_t at = p.index[inner], sources = m->size[outer] - p.index[outer];
+        int64_t run = sources * k - at;
+        if (run > n) run = n;
+        int64_t i = tn_repeat((size_t)w, k, from, sources, at, run, to);
+        switch (w) {
+        case 1: COPIES(uint8_t); break;
+        case 2: COPIES(uint16_t); break;
+        case 4: COPIES(uint32_t); break;
+        default: COPIES(uint64_t); break;
+        }
+        to += run * w;
+        n -= run;
+        at += run;
+        p.index[outer] += at / k;
+        p.at += at / k * m->step[outer];
+        p.index[inner] = at % k;
+        carry(&p, m, outer);
     }
-SHORT_ROWS(uint32_t)
-SHORT_ROWS(uint64_t)
+}
 
 /* Rows of copies of one element each; VALUE is that of the row at `at`. */
 #define SPREAD(name, T, VALUE)                                                                     \
@@ -527,20 +586,20 @@ static void load(const tn_access_map *m, const source *s, int64_t begin, int64_t
         load_repeated(m, (uint32_t)repeated, length, s, begin, n, to);
         return;
     }
-    if (inner && !m->n_cuts && m->step[inner] == 0 && m->size[inner] <= SHORT_FILL &&
-        spread_of(s)) {
-        spread_of(s)(m, s->from, begin, n, to);
+    bool copies = inner && !m->n_cuts && m->step[inner] == 0;
+    if (copies && !s->ramp && s->bytes <= 8 && m->size[inner] <= TN_REPEATED &&
+        m->step[inner - 1] == 1 && m->size[inner - 1] >= COPIED_AT_LEAST) {
+        load_copies(m, s, begin, n, to);
         return;
     }
-    if (!s->ramp && !m->n_cuts && m->step[inner] != 1 && m->size[inner] <= SHORT_ROW &&
-        (s->bytes == 4 || s->bytes == 8)) {
-        if (s->bytes == 4) load_short_rows_uint32_t(m, (const void *)s->from, begin, n, (void *)to);
-        else load_short_rows_uint64_t(m, (const void *)s->from, begin, n, (void *)to);
+    if (copies && m->size[inner] <= SHORT_FILL && spread_of(s)) {
+        spread_of(s)(m, s->from, begin, n, to);
         return;
     }
     place p = place_of(m, begin);
     while (n > 0) {
-        int64_t done = load_whole_rows(m, s, &p, n, to);
+        int64_t done = m->step[inner] == 1 ? load_whole_rows(m, s, &p, n, to)
+                                           : load_whole_strided(m, s, &p, n, to);
         to += done * s->bytes;
         n -= done;
         if (done) continue;

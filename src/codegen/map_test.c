@@ -173,6 +173,78 @@ PASS_TEST(elements_of_any_width_are_laid_out)
     }
 }
 
+/* Slices with steps and reversed arrays, of any width. */
+PASS_TEST(steps_of_any_size_and_direction_are_loaded_in_pieces)
+{
+    static const tn_element_type types[] = {TN_U8, TN_U16, TN_U32, TN_F64, TN_C128};
+    static uint8_t from[20000 * 16], whole[20000 * 16], piece[20000 * 16];
+    for (size_t i = 0; i < sizeof from; i++) from[i] = (uint8_t)(i * 7 + i / 256);
+    for (int k = 0; k < 300; k++) {
+        tn_element_type e = types[below(5)];
+        unsigned bytes = tn_element_type_bytes(e);
+        uint32_t rank = 1 + below(3);
+        int64_t dims[3], start[3], limit[3], stride[3], to[3];
+        for (uint32_t d = 0; d < rank; d++) {
+            dims[d] = 1 + below(rank == 1 ? 20000 : d == rank - 1 ? 200 : 10);
+            stride[d] = 1 + below(5);
+            start[d] = below((uint32_t)dims[d]);
+            limit[d] = start[d] + 1 + below((uint32_t)(dims[d] - start[d]));
+            to[d] = (limit[d] - start[d] + stride[d] - 1) / stride[d];
+        }
+        bool turns = below(2);
+        tn_value *x = TN_NEW(b->arena, tn_value);
+        x->type = tn_type_tensor(b->arena, e, rank, dims);
+        tn_op *op = tn_op_new(b->module, turns ? TN_OP_reverse : TN_OP_slice, 1, 1, 0);
+        op->operands[0] = x;
+        if (turns) {
+            int64_t turned[3];
+            uint32_t n = 0;
+            for (uint32_t d = 0; d < rank; d++)
+                if (below(2)) turned[n++] = d;
+            op->results[0].type = x->type;
+            tn_op_set_attr(b->module, op, TN_ATTR_dimensions, tn_attr_ints(b->arena, turned, n));
+        } else {
+            op->results[0].type = tn_type_tensor(b->arena, e, rank, to);
+            tn_op_set_attr(b->module, op, TN_ATTR_start_indices,
+                           tn_attr_ints(b->arena, start, rank));
+            tn_op_set_attr(b->module, op, TN_ATTR_limit_indices,
+                           tn_attr_ints(b->arena, limit, rank));
+            tn_op_set_attr(b->module, op, TN_ATTR_strides, tn_attr_ints(b->arena, stride, rank));
+        }
+        /* At the end of the memory, so that a sanitizer sees what is read behind it. */
+        uint8_t *at = from + sizeof from - tn_type_bytes(x->type);
+        tn_tensor in = {at, x->type}, result = {whole, op->results[0].type};
+        tn_eval_context ctx = {0};
+        MUST(tn_interpret_op(op, &ctx, NULL, &in, &result));
+        tn_access_map map;
+        assert_true(tn_map_make(op, &map));
+        int64_t n = tn_type_elements(result.type);
+        for (int i = 0; i < 10; i++) {
+            int64_t begin = below((uint32_t)n), size = 1 + below((uint32_t)(n - begin));
+            tn_map_load(&map, bytes, at + map.base * (int64_t)bytes, begin, size, piece);
+            assert_memory_equal(piece, whole + begin * (int64_t)bytes, (size_t)size * bytes);
+        }
+    }
+}
+
+PASS_TEST(few_copies_of_elements_of_any_width)
+{
+    static const unsigned widths[] = {1, 2, 4, 8, 16};
+    static uint8_t from[500 * 16], to[500 * 20 * 16];
+    (void)b;
+    for (size_t i = 0; i < sizeof from; i++) from[i] = (uint8_t)(i * 7 + i / 256);
+    for (int i = 0; i < 600; i++) {
+        unsigned w = widths[below(5)];
+        int64_t k = 2 + below(19), sources = 1 + below(500), all = k * sources;
+        tn_access_map map = {.n_dims = 2, .size = {sources, k}, .step = {1, 0}};
+        int64_t begin = below((uint32_t)all), n = 1 + below((uint32_t)(all - begin));
+        uint8_t *at = from + sizeof from - sources * w;
+        tn_map_load(&map, w, at, begin, n, to);
+        for (int64_t e = 0; e < n; e++)
+            assert_memory_equal(to + e * w, at + (begin + e) / k * w, w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +252,8 @@ int main(void)
         cmocka_unit_test(iotas_are_loaded_in_pieces),
         cmocka_unit_test(joined_slices_are_loaded_in_pieces),
         cmocka_unit_test(elements_of_any_width_are_laid_out),
+        cmocka_unit_test(steps_of_any_size_and_direction_are_loaded_in_pieces),
+        cmocka_unit_test(few_copies_of_elements_of_any_width),
     };
     return cmocka_run_group_tests_name("codegen-map", tests, NULL, NULL);
 }

@@ -185,6 +185,7 @@ static bool reads_members_by_rows(const tn_rows_finder *f, const tn_cluster *k,
     uint32_t at = (uint32_t)(k - f->list);
     if (k->tile) {
         const tn_tile_program *t = k->tile;
+        if (t->joins) return false;
         if (s->whole ? t->n % s->rows != 0 : t->n != s->rows) return false;
         if (t->n_inputs + t->n_outputs > TN_ROWS_PORTS) return false;
         for (uint32_t i = 0; i < t->n_inputs; i++) {

@@ -46,6 +46,14 @@ typedef struct {
     bool is_linear;             /* element i of the space is element i in memory */
 } tn_tile_port;
 
+/* What elements [begin, begin + n) of some parts of as many elements go to: runs of `run` elements
+ * of each part in turn. */
+#define TN_TILE_PARTS 16
+typedef struct {
+    uint32_t n_parts, bytes; /* of an element */
+    int64_t run;
+} tn_tile_join;
+
 /* Where an operand of a micro-op is: bases[base] + offset + step * (first element of the tile) +
  * row_step * (its row, where the program has rows). With a map: bases[base] + offset + step *
  * (where the map has the first element of the tile). */
@@ -59,10 +67,11 @@ typedef struct {
 } tn_tile_place;
 
 typedef struct {
-    tn_kernel kernel; /* run is NULL: a load through `map`, or `code` */
+    tn_kernel kernel;         /* run is NULL: a load through `map`, or `code`, or `join` */
+    const tn_tile_join *join; /* of what is at the ports, into `out` */
     const tn_jit_code *code;
     const tn_jit_code *streaming; /* the same, with outputs that go past the caches; or NULL */
-    const tn_jit_port *ports;     /* of the code: [n_ports] */
+    const tn_jit_port *ports;     /* of the code: [n_ports]; NULL for a join */
     const tn_tile_place *places;
     uint32_t n_ports;
     const tn_access_map *map;
@@ -87,6 +96,7 @@ typedef struct {
     const tn_tile_op *ops;
     const tn_tile_fill *fills;
     double cost_ns;   /* of an element */
+    bool joins;       /* there is a join: outputs have more elements than the space */
     uint32_t n_fused; /* ops of the program that it stands for, however few run them */
     const struct tn_tile_source *source; /* see tile_builder.h, or NULL */
 } tn_tile_program;
@@ -98,8 +108,8 @@ void tn_tile_run_part(const tn_tile_program *p, void *const *memory, int64_t beg
 /* May output `out` be the memory of input `in`? */
 bool tn_tile_may_overwrite(const tn_tile_program *p, uint32_t in, uint32_t out);
 
-/* Makes the map of a broadcast_in_dim, slice or iota op, or of a concatenate of slices of one
- * array; false when it has more dimensions or pieces than a map holds, or none. An iota is read
+/* Makes the map of a broadcast_in_dim, slice, reverse or iota op, or of a concatenate of slices of
+ * one array; false when it has more dimensions or pieces than a map holds, or none. An iota is read
  * from the memory whose element k is k. */
 bool tn_map_make(const tn_op *op, tn_access_map *out);
 /* The value from whose memory the result of such an op is read; not for iota. */

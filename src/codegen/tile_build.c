@@ -148,6 +148,23 @@ static void add_op(builder *b, const tn_op *op, bool is_copy)
     b->cost += tn_elementwise_cost(op);
 }
 
+static void add_join(builder *b, const tn_op *op)
+{
+    const tn_value *v = &op->results[0];
+    site *parts = TN_NEW_ARRAY(b->c->arena, site, op->n_operands);
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        parts[i] = operand_site(b, op->operands[i], false);
+    for (uint32_t i = 0; i < op->n_operands; i++) touch(b, &parts[i]);
+    b->outputs[b->n_outputs] = (tn_tile_port){
+        .value = v, .first_op = b->n_ops, .last_op = TN_TILE_OPS, .bytes = (uint8_t)bytes_of(v)};
+    micro *m = &b->ops[b->n_ops++];
+    *m = (micro){.out = {AT_OUTPUT, b->n_outputs++, 0, 0}, .ports = parts};
+    m->op.join = tn_tile_join_of(op, b->c->arena);
+    m->op.n_ports = op->n_operands;
+    b->joins = true;
+    b->cost += 0.2 * op->n_operands;
+}
+
 /* Gives registers places, by the order of their beginnings; gives the number of places. */
 static uint32_t place_registers(builder *b)
 {
@@ -198,7 +215,7 @@ static uint32_t tile_size(uint32_t n_places, unsigned widest)
 
 static bool is_load(const micro *m)
 {
-    return !m->op.code && !m->op.kernel.run;
+    return tn_tile_is_load(&m->op);
 }
 
 static int64_t multiple_of_both(int64_t a, int64_t b)
@@ -277,7 +294,10 @@ static void count_again(builder *b)
         const micro *m = &b->ops[i];
         for (uint32_t k = 0; k < m->op.n_ports; k++) see_site(b, &m->ports[k], i, used);
         if (m->op.code) continue;
-        uint32_t n = m->op.kernel.run ? m->op.kernel.n_operands : m->op.ramp ? 0 : 1;
+        uint32_t n = m->op.join         ? 0
+                     : m->op.kernel.run ? m->op.kernel.n_operands
+                     : m->op.ramp       ? 0
+                                        : 1;
         for (uint32_t k = 0; k < n; k++) see_site(b, &m->in[k], i, used);
         see_site(b, &m->out, i, used);
     }
@@ -299,7 +319,7 @@ static void count_again(builder *b)
 static const tn_tile_source *source_of(const builder *b)
 {
     tn_arena *a = b->c->arena;
-    if (b->n_ops > TN_ROWS_SOURCE_OPS || b->n_regs > TN_ROWS_SOURCE_OPS) return NULL;
+    if (b->joins || b->n_ops > TN_ROWS_SOURCE_OPS || b->n_regs > TN_ROWS_SOURCE_OPS) return NULL;
     tn_tile_source *s = TN_NEW(a, tn_tile_source);
     *s = (tn_tile_source){.ops = tn_dup(a, b->ops, b->n_ops * sizeof *b->ops),
                           .fill_from = tn_dup(a, b->fill_from, b->n_fills * sizeof *b->fill_from),
@@ -349,6 +369,7 @@ static const tn_tile_program *finish(builder *b, uint32_t n_fused)
                            .ops = ops,
                            .fills = tn_dup(a, b->fills, b->n_fills * sizeof *b->fills),
                            .cost_ns = b->cost,
+                           .joins = b->joins,
                            .n_fused = n_fused,
                            .source = source};
     return p;
@@ -358,11 +379,16 @@ const tn_tile_program *tn_tile_build(tn_cluster_context *c, const tn_group_op *o
 {
     builder b;
     b.c = c;
-    b.n = tn_type_elements(ops[0].op->results[0].type);
+    b.n = tn_group_space(ops[0].op);
     b.n_inputs = b.n_outputs = b.n_ops = b.n_regs = b.n_fills = b.n_sites = 0;
     b.widest = 1;
     b.cost = 0;
     b.row = 0;
-    for (uint32_t i = 0; i < n; i++) add_op(&b, ops[i].op, ops[i].is_copy);
+    b.joins = false;
+    for (uint32_t i = 0; i < n; i++)
+        if (ops[i].op->kind != TN_OP_concatenate) add_op(&b, ops[i].op, ops[i].is_copy);
+    /* Nothing else wants what they give, and code isn't cut by them. */
+    for (uint32_t i = 0; i < n; i++)
+        if (ops[i].op->kind == TN_OP_concatenate) add_join(&b, ops[i].op);
     return finish(&b, n);
 }

@@ -48,6 +48,7 @@ typedef struct {
     unsigned widest; /* bytes of an element in a register */
     double cost;
     int64_t row; /* see tn_tile_program */
+    bool joins;
 } builder;
 
 /* A program as it is before there is machine code of it. */
@@ -58,6 +59,17 @@ typedef struct tn_tile_source {
     const uint32_t *fill_reg; /* the same */
     uint32_t n_ops, n_regs, n_fills;
 } tn_tile_source;
+
+static inline bool tn_tile_is_load(const tn_tile_op *op)
+{
+    return !op->code && !op->kernel.run && !op->join;
+}
+
+/* The join that a concatenate is which tn_tile_may_join, and what it does in one tile: from[k] is
+ * where elements of part k are, `to` the whole result. */
+tn_tile_join *tn_tile_join_of(const tn_op *op, tn_arena *a);
+void tn_tile_join_run(const tn_tile_join *j, const char *const *from, int64_t begin, int64_t n,
+                      char *to);
 
 /* Makes machine code of runs of micro-ops, each of which becomes one micro-op. Gives the time of
  * an element. */

@@ -253,7 +253,7 @@ static void move_loads_first(builder *b, micro *room)
 {
     uint32_t n_loads = 0, n_rest = 0;
     for (uint32_t i = 0; i < b->n_ops; i++) {
-        if (b->ops[i].op.kernel.run) room[n_rest++] = b->ops[i];
+        if (!tn_tile_is_load(&b->ops[i].op)) room[n_rest++] = b->ops[i];
         else b->ops[n_loads++] = b->ops[i];
     }
     memcpy(b->ops + n_loads, room, n_rest * sizeof *room);
@@ -267,6 +267,8 @@ static void find_uses(run *r, const builder *b)
         const micro *m = &b->ops[i];
         for (uint32_t k = 0; m->op.kernel.run && k < m->op.kernel.n_operands; k++)
             if (m->in[k].kind == IN_REGISTER) r->last_read[m->in[k].index] = i + 1;
+        for (uint32_t k = 0; k < m->op.n_ports; k++)
+            if (m->ports[k].kind == IN_REGISTER) r->last_read[m->ports[k].index] = i + 1;
     }
     for (uint32_t i = 0; i < b->n_fills; i++) r->fill_of[b->fill_reg[i]] = i + 1;
 }
@@ -276,7 +278,7 @@ enum { ROW_AT_LEAST = 128, RAMP_BYTES = 1 << 16 };
 static bool has_rows(const tn_tile_op *op)
 {
     const tn_access_map *m = op->map;
-    if (op->kernel.run || m->n_cuts || m->n_dims < 1 + !op->ramp) return false;
+    if (!tn_tile_is_load(op) || m->n_cuts || m->n_dims < 1 + !op->ramp) return false;
     for (uint32_t d = 0; d < m->n_dims && op->ramp; d++)
         if (m->step[d] && m->size[d] * op->bytes > RAMP_BYTES) return false;
     uint32_t inner = m->n_dims - 1;
@@ -298,7 +300,7 @@ static void find_row_loads(builder *b, micro *loads, run *r)
     }
     for (uint32_t i = 0; i < b->n_ops; i++) {
         const tn_tile_op *op = &b->ops[i].op;
-        if (op->kernel.run) continue;
+        if (!tn_tile_is_load(op)) continue;
         const tn_access_map *m = op->map;
         bool whole = m->n_dims == 1 && m->step[0] == 1 && !m->n_cuts && !op->ramp;
         if (!whole && (!has_rows(op) || m->size[m->n_dims - 1] % r->row)) continue;
@@ -322,7 +324,7 @@ static void drop_unread_loads(builder *b)
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n_ops; i++) {
         const micro *m = &b->ops[i];
-        bool is_load = !m->op.code && !m->op.kernel.run, read = !is_load;
+        bool read = !tn_tile_is_load(&m->op);
         for (uint32_t k = i + 1; k < b->n_ops && !read; k++) read = reads(&b->ops[k], m->out.index);
         if (read) b->ops[n++] = b->ops[i];
     }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/thread_pool.h"
-#include "codegen/tile.h"
+#include "codegen/tile_builder.h"
 
 enum { PIECE_AT_LEAST = 512, PIECES_AT_LEAST = 16 };
 #define PORTS_AT_MOST (TN_TILE_OPS * (TN_KERNEL_OPERANDS + 1))
@@ -57,6 +57,13 @@ static void run_tile(const tn_tile_program *p, const uintptr_t *bases, int64_t b
             continue;
         }
         void *out = address(bases, &op->out, begin);
+        if (op->join) {
+            const char *from[TN_TILE_PARTS];
+            for (uint32_t j = 0; j < op->n_ports; j++)
+                from[j] = address(bases, &op->places[j], begin);
+            tn_tile_join_run(op->join, from, begin, n, out);
+            continue;
+        }
         if (!op->kernel.run) {
             if (!op->once || !has_once) load(op, bases, begin, n, out);
             continue;
@@ -155,5 +162,5 @@ bool tn_tile_may_overwrite(const tn_tile_program *p, uint32_t in, uint32_t out)
 {
     const tn_tile_port *i = &p->inputs[in], *o = &p->outputs[out];
     /* A later micro-op of the same tile would read what this one has written. */
-    return i->is_linear && i->bytes == o->bytes && i->last_op <= o->first_op;
+    return i->is_linear && o->is_linear && i->bytes == o->bytes && i->last_op <= o->first_op;
 }

@@ -152,6 +152,37 @@ static tn_value *slice_to(builder *b, tn_value *x, const char *type)
     return &op->results[0];
 }
 
+/* Two or three values joined in runs of some elements, and every so many elements of that. */
+static void build_join(builder *b, pool *p)
+{
+    static const int64_t runs[] = {1, 2, 10, 50, 2000};
+    int64_t run = runs[below(5)], n = 2 + below(2), n_rows = 2000 / run;
+    char part[32], whole[32], line[32];
+    snprintf(part, sizeof part, "%lldx%lldxi32", (long long)n_rows, (long long)run);
+    snprintf(whole, sizeof whole, "%lldx%lldxi32", (long long)n_rows, (long long)(n * run));
+    snprintf(line, sizeof line, "%lldxi32", (long long)(2000 * n));
+    tn_value *parts[3];
+    for (int64_t i = 0; i < n; i++) {
+        parts[i] = take(b, p, WIDE);
+        if (below(3)) parts[i] = binary(b, TN_OP_add, parts[i], take(b, p, WIDE));
+        if (!below(4)) parts[i] = reverse(b, parts[i]);
+        parts[i] = reshape(b, parts[i], part);
+    }
+    tn_op *join = add_op(b, TN_OP_concatenate, (uint32_t)n, parts, 1, 0);
+    join->results[0].type = type_of(b, whole);
+    tn_op_set_attr(b->module, join, TN_ATTR_dimension, tn_attr_int(b->arena, 1));
+    tn_value *all = reshape(b, &join->results[0], line);
+    for (int i = 0; i < 2; i++) {
+        int64_t start = below((uint32_t)n), limit = 2000 * n;
+        tn_op *op = add_op(b, TN_OP_slice, 1, &all, 1, 0);
+        op->results[0].type = type_of(b, "2000xi32");
+        tn_op_set_attr(b->module, op, TN_ATTR_start_indices, tn_attr_ints(b->arena, &start, 1));
+        tn_op_set_attr(b->module, op, TN_ATTR_limit_indices, tn_attr_ints(b->arena, &limit, 1));
+        tn_op_set_attr(b->module, op, TN_ATTR_strides, tn_attr_ints(b->arena, &n, 1));
+        offer(p, WIDE, reshape(b, &op->results[0], type_texts[WIDE]));
+    }
+}
+
 /* Something to broadcast to `type`, cut from a value or from memory. */
 static void build_broadcast(builder *b, pool *p, unsigned type)
 {
@@ -225,7 +256,7 @@ static void build_op(builder *b, pool *p, uint32_t depth)
     static const tn_op_kind whole[] = {TN_OP_add, TN_OP_subtract, TN_OP_multiply,
                                        TN_OP_xor, TN_OP_and,      TN_OP_maximum};
     unsigned type = below(N_TYPES);
-    switch (below(depth ? 18 : 15)) {
+    switch (below(depth ? 19 : 16)) {
     case 0:
     case 1:
     case 2:
@@ -252,9 +283,10 @@ static void build_op(builder *b, pool *p, uint32_t depth)
     case 12: build_broadcast(b, p, type); break;
     case 13: build_select(b, p, type); break;
     case 14: build_convert(b, p); break;
-    case 15:
-    case 16: build_while(b, p, depth - 1); break;
-    case 17: build_branch(b, p, depth - 1); break;
+    case 15: build_join(b, p); break;
+    case 16:
+    case 17: build_while(b, p, depth - 1); break;
+    case 18: build_branch(b, p, depth - 1); break;
     }
 }
 

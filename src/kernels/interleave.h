@@ -23,6 +23,27 @@ typedef int64_t tn_separate_fn(size_t width, int64_t k, const char *src, int64_t
                                char *const *dst);
 tn_separate_fn tn_separate_baseline, tn_separate_avx2, tn_separate_avx512;
 
+enum { TN_REPEATED = 16 /* copies at most */ };
+
+/* dst[i] = src[(first + i) / k], k <= TN_REPEATED, first < k. src has n_src elements of 1, 2, 4 or
+ * 8 bytes; nothing behind them is read. */
+typedef int64_t tn_repeat_fn(size_t width, int64_t k, const char *src, int64_t n_src, int64_t first,
+                             int64_t n, char *dst);
+tn_repeat_fn tn_repeat_baseline, tn_repeat_avx2, tn_repeat_avx512;
+
+static inline int64_t tn_repeat(size_t width, int64_t k, const char *src, int64_t n_src,
+                                int64_t first, int64_t n, char *dst)
+{
+#if defined(__x86_64__)
+    switch (tn_cpu_isa()) {
+    case TN_ISA_AVX512: return tn_repeat_avx512(width, k, src, n_src, first, n, dst);
+    case TN_ISA_AVX2: return tn_repeat_avx2(width, k, src, n_src, first, n, dst);
+    default: break;
+    }
+#endif
+    return tn_repeat_baseline(width, k, src, n_src, first, n, dst);
+}
+
 static inline int64_t tn_interleave(size_t width, int64_t k, const char *const *src, int64_t n,
                                     char *dst)
 {

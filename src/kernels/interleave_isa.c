@@ -5,6 +5,7 @@
  * all inputs, and a mask says whose they are. So it is the other way round. */
 #include "kernels/interleave.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernels/simd.h"
@@ -143,6 +144,84 @@ int64_t TN_ISA_NAME(tn_separate)(size_t width, int64_t k, const char *src, int64
     }
 #else
     (void)width, (void)k, (void)src, (void)n, (void)n_out, (void)dst;
+    return 0;
+#endif
+}
+
+/* A vector has elements that all lie in one vector of the source. After some vectors one begins
+ * with the same copy of an element again: until then each has lanes of its own. */
+#if defined __AVX2__
+
+typedef struct {
+    uint8_t lanes[TN_REPEATED][TN_VB];
+    int64_t at[TN_REPEATED]; /* in the source */
+    int n_vectors, n_bytes;  /* until it begins again, of the source meanwhile */
+} repeat_table;
+
+/* The lanes of vectors of `bytes` bytes: bytes of them, or words. */
+static void make_repeat_table(repeat_table *t, int w, int k, int first, int bytes, bool words)
+{
+    int each = bytes / w, source = 0, copy = first;
+    t->n_vectors = k >> __builtin_ctz((unsigned)(k | each));
+    for (int v = 0; v < t->n_vectors; v++) {
+        int begin = source;
+        t->at[v] = (int64_t)source * w;
+        for (int i = 0; i < each; i++) {
+            for (int b = 0; b < w && !words; b++)
+                t->lanes[v][i * w + b] = (uint8_t)((source - begin) * w + b);
+            for (int b = 0; b < w / 4 && words; b++) {
+                uint32_t word = (uint32_t)((source - begin) * (w / 4) + b);
+                memcpy(&t->lanes[v][i * w + 4 * b], &word, 4);
+            }
+            if (++copy == k) copy = 0, source++;
+        }
+    }
+    t->n_bytes = source * w;
+}
+
+#define DEFINE_REPEAT(name, V, BYTES, LOAD, PICK)                                                  \
+    static int64_t name(const repeat_table *t, const char *src, const char *end, int64_t size,     \
+                        char *dst)                                                                 \
+    {                                                                                              \
+        int64_t done = 0, turn = (int64_t)t->n_vectors * (BYTES);                                  \
+        int64_t most = t->at[t->n_vectors - 1] + (BYTES);                                          \
+        for (; done + turn <= size && end - src >= most; src += t->n_bytes)                        \
+            for (int v = 0; v < t->n_vectors; v++, done += (BYTES)) {                              \
+                V some = LOAD((const V *)(src + t->at[v])), lanes = LOAD((const V *)t->lanes[v]);  \
+                some = PICK;                                                                       \
+                memcpy(dst + done, &some, (BYTES));                                                \
+            }                                                                                      \
+        for (int v = 0;                                                                            \
+             v < t->n_vectors && done + (BYTES) <= size && end - src >= t->at[v] + (BYTES);        \
+             v++, done += (BYTES)) {                                                               \
+            V some = LOAD((const V *)(src + t->at[v])), lanes = LOAD((const V *)t->lanes[v]);      \
+            some = PICK;                                                                           \
+            memcpy(dst + done, &some, (BYTES));                                                    \
+        }                                                                                          \
+        return done;                                                                               \
+    }
+#if defined __AVX512F__
+DEFINE_REPEAT(repeat_words, __m512i, 64, _mm512_loadu_si512, _mm512_permutexvar_epi32(lanes, some))
+#else
+DEFINE_REPEAT(repeat_words, __m256i, 32, _mm256_loadu_si256,
+              _mm256_permutevar8x32_epi32(some, lanes))
+#endif
+DEFINE_REPEAT(repeat_bytes, __m128i, 16, _mm_loadu_si128, _mm_shuffle_epi8(some, lanes))
+
+#endif
+
+int64_t TN_ISA_NAME(tn_repeat)(size_t width, int64_t k, const char *src, int64_t n_src,
+                               int64_t first, int64_t n, char *dst)
+{
+#if defined __AVX2__
+    repeat_table t;
+    int w = (int)width;
+    const char *end = src + n_src * w;
+    if (n * w < 4 * TN_VB) return 0;
+    make_repeat_table(&t, w, (int)k, (int)first, w >= 4 ? TN_VB : 16, w >= 4);
+    return (w >= 4 ? repeat_words : repeat_bytes)(&t, src, end, n * w, dst) / w;
+#else
+    (void)width, (void)k, (void)src, (void)n_src, (void)first, (void)n, (void)dst;
     return 0;
 #endif
 }
