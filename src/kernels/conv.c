@@ -8,6 +8,7 @@
 #include "kernels/conv_lanes.h"
 #include "kernels/conv_lines.h"
 #include "kernels/conv_paths.h"
+#include "kernels/gemm.h"
 #include "kernels/gemm_blocks.h"
 #include "kernels/work_parts.h"
 
@@ -68,6 +69,65 @@ static bool groups_are_parallel(const tn_conv *c)
     return c->groups > 1 && products(c) < OWN_THREAD_PRODUCTS;
 }
 
+/* --- windows of one element: a matrix product --- */
+
+enum {
+    LARGE_KERNEL = 1 << 16, /* elements; then it isn't read again for each */
+    SHORT_LINE = 64,        /* of positions */
+};
+
+typedef struct {
+    int64_t size, in, out;
+} positions;
+
+static bool is_product(const tn_conv *c, tn_gemm *out)
+{
+    positions loops[TN_CONV_MAX_SPATIAL + 1] = {{c->batch, c->in_batch, c->out_batch}};
+    int n = c->batch > 1;
+    if (c->in_features <= 0) return false;
+    for (int d = 0; d < c->rank; d++) {
+        const tn_conv_axis *a = &c->axes[d];
+        if (a->kernel_size != 1 || a->pad_low || a->in_dilation != 1 ||
+            (a->out_size - 1) * a->stride >= a->in_size)
+            return false;
+        positions next = {a->out_size, a->in_stride * a->stride, a->out_stride};
+        if (next.size == 1) continue;
+        if (n && loops[n - 1].in == next.in * next.size && loops[n - 1].out == next.out * next.size)
+            loops[n - 1] = (positions){loops[n - 1].size * next.size, next.in, next.out};
+        else loops[n++] = next;
+    }
+    int rows = 0;
+    for (int i = 1; i < n; i++)
+        if (loops[i].size > loops[rows].size) rows = i;
+    if (!n) loops[n++] = (positions){1, 0, 0};
+    if (n + (c->groups > 1) > TN_GEMM_MAX_BATCH) return false;
+    if (n > 1 && loops[rows].size < SHORT_LINE && c->in_features * c->out_features > LARGE_KERNEL)
+        return false;
+    tn_gemm g = {.a_type = c->type,
+                 .b_type = c->type,
+                 .c_type = c->type,
+                 .m = loops[rows].size,
+                 .n = c->out_features,
+                 .k = c->in_features,
+                 .a_row = loops[rows].in,
+                 .a_col = c->in_feature,
+                 .b_row = c->kernel_in_feature,
+                 .b_col = c->kernel_out_feature,
+                 .c_row = loops[rows].out,
+                 .c_col = c->out_feature};
+    if (c->groups > 1) {
+        g.batch[0] = c->groups, g.batch_rank = 1;
+        g.a_batch[0] = c->in_group, g.b_batch[0] = c->kernel_group, g.c_batch[0] = c->out_group;
+    }
+    for (int i = 0; i < n; i++) {
+        if (i == rows) continue;
+        uint32_t at = g.batch_rank++;
+        g.batch[at] = loops[i].size, g.a_batch[at] = loops[i].in, g.c_batch[at] = loops[i].out;
+    }
+    *out = g;
+    return true;
+}
+
 static size_t round_up(size_t size)
 {
     return (size + 63) / 64 * 64;
@@ -95,6 +155,8 @@ size_t tn_conv_workspace(const tn_conv *c, const tn_thread_pool *pool)
 {
     if (is_empty(c)) return 0;
     size_t threads = (size_t)tn_thread_pool_size(pool), copy;
+    tn_gemm product;
+    if (is_product(c, &product)) return tn_gemm_workspace(&product, pool);
     if (tn_conv_is_lanes(c)) return part_bytes(c, true) * threads;
     if (tn_conv_is_expanded(c)) return tn_conv_expand_workspace(c, (int)threads);
     tn_conv arranged;
@@ -217,6 +279,11 @@ void tn_conv_run(const tn_conv *c, const void *in, const void *kernel, void *out
                  tn_thread_pool *pool, void *workspace)
 {
     if (is_empty(c)) return;
+    tn_gemm product;
+    if (is_product(c, &product)) {
+        tn_gemm_run(&product, in, kernel, out, pool, workspace);
+        return;
+    }
     job j = {.c = c, .in = in, .kernel = kernel, .out = out};
     if (workspace && tn_conv_is_lanes(c)) {
         run_lanes(&j, pool, workspace);

@@ -16,6 +16,7 @@ typedef struct {
     tn_gemm_load *load;
     int order[TN_CONV_MAX_LOOPS]; /* of the loops of terms; the last is the line */
     tn_conv_terms line;
+    int64_t low[TN_CONV_MAX_LOOPS], high[TN_CONV_MAX_LOOPS]; /* rows that use all steps of a loop */
 } source;
 
 static source source_of(const tn_conv_part *p, const char *in, const char *kernel)
@@ -30,6 +31,10 @@ static source source_of(const tn_conv_part *p, const char *in, const char *kerne
         if (t != line) s.order[n++] = t;
     s.order[n] = line;
     s.line = p->terms[line];
+    for (int t = 0; t < p->n_terms; t++)
+        for (int r = 0; r < p->n_rows; r++)
+            if (p->terms[t].edge >= 0 && p->rows[r].edge == p->terms[t].edge)
+                tn_conv_inner_rows(p, &p->rows[r], &p->terms[t], &s.low[t], &s.high[t]);
     return s;
 }
 
@@ -84,11 +89,13 @@ static window window_at(const source *s, const int64_t *row)
         if (p->rows[r].edge >= 0) q_of_edge[p->rows[r].edge] = row[r];
     }
     for (int t = 0; t < p->n_terms; t++) {
-        const tn_conv_terms *terms = &p->terms[s->order[t]];
+        int loop = s->order[t];
+        const tn_conv_terms *terms = &p->terms[loop];
         w.begin[t] = 0, w.end[t] = terms->size;
-        if (terms->edge >= 0)
-            tn_conv_term_range(&p->edges[terms->edge], terms, q_of_edge[terms->edge], &w.begin[t],
-                               &w.end[t]);
+        if (terms->edge < 0) continue;
+        int64_t q = q_of_edge[terms->edge];
+        if (q < s->low[loop] || q >= s->high[loop])
+            tn_conv_term_range(&p->edges[terms->edge], terms, q, &w.begin[t], &w.end[t]);
     }
     return w;
 }
@@ -165,9 +172,15 @@ int64_t tn_conv_out_offset(const tn_conv_part *p, int64_t i)
     return out;
 }
 
-static int64_t out_offset(const void *ctx, int64_t i)
+static void out_offsets(const void *ctx, int64_t i, int64_t rows, int64_t *out)
 {
-    return tn_conv_out_offset(((const source *)ctx)->p, i);
+    const tn_conv_part *p = ((const source *)ctx)->p;
+    int64_t at[TN_CONV_MAX_LOOPS];
+    rows_at(p, i, at);
+    for (int64_t r = 0; r < rows; r++, next_row(p, at)) {
+        out[r] = p->out_start;
+        for (int d = 0; d < p->n_rows; d++) out[r] += at[d] * p->rows[d].out;
+    }
 }
 
 static tn_gemm_blocks blocks_of(const source *s, char *out)
@@ -183,7 +196,7 @@ static tn_gemm_blocks blocks_of(const source *s, char *out)
                             .pack_b = pack_kernel,
                             .c = out,
                             .c_col = p->out_column,
-                            .c_offset = out_offset,
+                            .c_offsets = out_offsets,
                             .store = tn_gemm_store_for(p->kind, p->c->type),
                             .c_plain = true};
 }

@@ -311,6 +311,37 @@ static void depthwise_and_grouped(void **state)
         }
 }
 
+/* Matrix products. */
+static void windows_of_one_element(void **state)
+{
+    static const layout layouts[] = {LAST, FIRST, RANDOM};
+    for (int t = 0; t < 8; t++)
+        for (int l = 0; l < 3; l++) {
+            tn_conv c = {.type = types[t],
+                         .groups = 1 + random_below(2) * 2,
+                         .batch = 1 + random_below(3),
+                         .in_features = 1 + random_below(30),
+                         .out_features = 1 + random_below(30),
+                         .rank = 2};
+            for (int d = 0; d < 2; d++) {
+                c.axes[d] = axis(1 + random_below(12), 1, 1 + random_below(3), 0);
+                c.axes[d].reversed = random_below(2);
+            }
+            check_problem(c, layouts[l]);
+        }
+}
+
+/* A line of the result has one feature: tiles are turned, and added to what is there. */
+static void features_before_positions_and_long_sums(void **state)
+{
+    for (int t = 0; t < 8; t++) {
+        tn_conv c = {.type = types[t], .groups = 1, .batch = 2, .rank = 2};
+        c.in_features = 1, c.out_features = 9 + 7 * (t % 2);
+        c.axes[0] = axis(30, 25, 1, 1), c.axes[1] = axis(70, 20, 4, 3);
+        check_problem(c, FIRST);
+    }
+}
+
 /* Positions next to each other in memory, and few features. */
 static void lines_of_few_features(void **state)
 {
@@ -464,6 +495,8 @@ static int run(void)
         cmocka_unit_test(shapes_of_networks),
         cmocka_unit_test(depthwise_and_grouped),
         cmocka_unit_test(lines_of_few_features),
+        cmocka_unit_test(windows_of_one_element),
+        cmocka_unit_test(features_before_positions_and_long_sums),
         cmocka_unit_test(an_infinite_kernel_meets_padding_at_the_ends_only),
         cmocka_unit_test(narrow_types_in_matrix_registers),
         cmocka_unit_test(a_kernel_larger_than_the_cache),

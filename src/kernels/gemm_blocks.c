@@ -151,7 +151,9 @@ static void pack_items(void *ctx, int64_t begin, int64_t end)
 
 static int64_t c_offset(const tn_gemm_blocks *g, int64_t i)
 {
-    return g->c_offset ? g->c_offset(g->source, i) : i * g->c_row;
+    int64_t at = i * g->c_row;
+    if (g->c_offsets) g->c_offsets(g->source, i, 1, &at);
+    return at;
 }
 
 /* Where the rows of one panel go. */
@@ -160,6 +162,7 @@ typedef struct {
     int64_t rows[MAX_ROWS_OF_TILE], col;
     int64_t step; /* from row to row if that is always the same, else 0 */
     bool direct;  /* whole tiles may be written in place */
+    bool columns; /* C lies by columns */
     tn_gemm_store *store;
 } target;
 
@@ -170,14 +173,32 @@ static target target_of(const block *b, int64_t i, int64_t rows)
     int64_t e = b->s.e, pitch = b->s.max_n * e;
     t.c = b->sum ? b->sum : g->c + b->j0 * g->c_col;
     t.col = b->sum ? e : g->c_col;
-    for (int64_t r = 0; r < rows; r++)
-        t.rows[r] = b->sum ? (i + r) * pitch : c_offset(g, b->i0 + i + r);
+    if (!b->sum && g->c_offsets) g->c_offsets(g->source, b->i0 + i, rows, t.rows);
+    else
+        for (int64_t r = 0; r < rows; r++)
+            t.rows[r] = b->sum ? (i + r) * pitch : (b->i0 + i + r) * g->c_row;
     t.step = rows > 1 ? t.rows[1] - t.rows[0] : e;
     for (int64_t r = 1; r < rows; r++)
         if (t.rows[r] - t.rows[r - 1] != t.step) t.step = 0;
     t.direct = t.step && t.col == e && (b->sum || g->c_plain) && !tn_gemm_is_complex(g->kind);
+    t.columns = t.step == e && t.col != e && rows > 1 && g->c_plain && e <= 8 && !t.direct &&
+                !tn_gemm_is_complex(g->kind);
     t.store = b->sum ? tn_gemm_store_for(g->kind, tn_gemm_kind_type(g->kind)) : g->store;
     return t;
+}
+
+static void store_columns(const block *b, const char *tile, int64_t pitch, int64_t rows,
+                          int64_t cols, char *c, int64_t col)
+{
+    const tn_gemm_table *table = b->g->table;
+    _Alignas(64) char turned[MAX_TILE_BYTES];
+    int64_t e = b->s.e, row = rows * e;
+    char *to = b->add ? turned : c;
+    (e == 4 ? table->transpose4 : table->transpose8)(to, b->add ? row : col, tile, pitch, rows,
+                                                     cols);
+    if (!b->add) return;
+    tn_gemm_store *add = tn_gemm_store_for(b->g->kind, tn_gemm_kind_type(b->g->kind));
+    for (int64_t j = 0; j < cols; j++) add(c + j * col, e, turned + j * row, rows, true);
 }
 
 /* Computes one tile beside C and moves what belongs to C. */
@@ -189,6 +210,10 @@ static void tile_aside(const block *b, tn_gemm_tile *tile, int64_t rows, int64_t
     bool is_complex = tn_gemm_is_complex(b->g->kind);
     int64_t width = vectors(b, cols) * b->s.loops->vl, pitch = width * b->s.e;
     tile(b->k, a, a_row, a_col, panel, pitch, beside, pitch, width, TN_TILE_STORE, NULL);
+    if (t->columns) {
+        store_columns(b, beside, pitch, rows, cols, t->c + t->rows[0] + j * t->col, t->col);
+        return;
+    }
     for (int64_t r = 0; r < rows; r++) {
         const char *row = beside + r * pitch;
         if (is_complex) {
