@@ -51,6 +51,12 @@ static inline float one_bf16(uint16_t x)
     return tn_from_bits_f32((uint32_t)x << 16);
 }
 
+/* Memory is asked for early, since the machine's own prefetching ends with a page. */
+enum { AHEAD = 2048 };
+#define ASK(p, bytes)                                                                              \
+    UNROLL for (size_t b_ = 0; b_ < (bytes); b_ += 64)                                             \
+        __builtin_prefetch((const char *)(p) + AHEAD + b_)
+
 #define PLUS(a, b)  ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
 
@@ -79,6 +85,7 @@ static inline float one_bf16(uint16_t x)
                 p += LANES;                                                                        \
             }                                                                                      \
             for (; at < end; at++, p += LANES) {                                                   \
+                ASK(p, LANES * sizeof(T));                                                         \
                 UNROLL for (int r = 0; r < REGISTERS; r++) a[r] = OP(a[r], load(p + r * WIDTH));   \
             }                                                                                      \
             UNROLL for (int r = 0; r < REGISTERS; r++) memcpy(lanes + r * WIDTH, &a[r], TN_VB);    \
@@ -237,6 +244,7 @@ typedef int truth_f32, truth_f64;
             truth_##S bad = NONE_##S, worse = NONE_##S;                                            \
             for (int64_t at = 0; at < n; at += 4 * WIDE) {                                         \
                 const T *p = n - at < 4 * WIDE ? x + n - 4 * WIDE : x + at;                        \
+                ASK(p, 4 * sizeof a0);                                                             \
                 wide_##S b0 = LOAD(wide_##S, p), b1 = LOAD(wide_##S, p + WIDE);                    \
                 wide_##S b2 = LOAD(wide_##S, p + 2 * WIDE), b3 = LOAD(wide_##S, p + 3 * WIDE);     \
                 a0 = MORE(b0, a0);                                                                 \
@@ -390,7 +398,7 @@ COLUMNS(product_f16,  uint16_t, float,  one_f16,  TIMES)
     static void name##_columns(const void *from, int64_t step, int64_t rows, int64_t n, void *acc, \
                                bool first)                                                         \
     {                                                                                              \
-        enum { WIDE = (int)(sizeof(wide_##S) / sizeof(T)), ROWS = 8 };                             \
+        enum { WIDE = (int)(sizeof(wide_##S) / sizeof(T)), ROWS = 4 };                             \
         const T *x = from;                                                                         \
         T *to = acc;                                                                               \
         if (n < WIDE) {                                                                            \
