@@ -13,7 +13,9 @@ enum {
     PACKED_BYTES = 2 << 20, /* a larger right operand wants twice as many rows as it has itself */
     MOST_PACKED = 32 << 20,
     STEPS = TN_ROWS_STEPS,
-    WINDOW = 12 /* clusters in a row that a group looks past */
+    WINDOW = 12,       /* clusters in a row that a group looks past */
+    ALONE_ROWS = 256,  /* of a reduction that is a group by itself; at least, */
+    ALONE_COLUMNS = 24 /* and at most */
 };
 /* A smaller result, or left operand that a member makes, is still in the cache when it is wanted,
  * and a product of all rows at once does better. */
@@ -305,6 +307,16 @@ static bool leave_products(tn_rows_finder *f, uint32_t first, uint32_t end)
     return any;
 }
 
+/* Rows that code turns, where their fold alone takes them one by one: as it does unless they have
+ * 2^k elements, and where it makes keys of floats. */
+static bool is_short(const tn_op *op, const tn_lines *l)
+{
+    int64_t n = l->length;
+    tn_op_kind kind = body_of(op);
+    bool keys = n >= 16 && tn_is_float(l->from) && (kind == TN_OP_maximum || kind == TN_OP_minimum);
+    return l->outer >= ALONE_ROWS && n <= ALONE_COLUMNS && (keys || (n & (n - 1)));
+}
+
 /* The group around cluster `seed`, or NULL. Where it can't be made with products, it is tried
  * without. */
 static const tn_rows *group_around(tn_rows_finder *f, uint32_t seed, uint32_t done, uint32_t *first,
@@ -317,8 +329,9 @@ static const tn_rows *group_around(tn_rows_finder *f, uint32_t seed, uint32_t do
         if (g) s = (tn_rows_space){.rows = product_rows(g), .whole = true};
         else if (!find_space(k->op, &s)) return NULL;
         bool several = gather(f, seed, done, &s, first, end) > 1;
-        const tn_rows *p = several ? tn_rows_build(f, *first, *end, &s) : NULL;
-        if (p) return p;
+        bool alone = !several && !g && s.whole && f->c->jit && is_short(k->op, &s.lines);
+        const tn_rows *p = several || alone ? tn_rows_build(f, *first, *end, &s) : NULL;
+        if (p && (several || p->code)) return p;
         again = leave_products(f, *first, *end);
         memset(f->roles + *first, TN_ROWS_UNDECIDED, *end - *first);
     }

@@ -5,6 +5,9 @@
 #include "codegen/rows_code_maker.h"
 
 enum { BLOCK = 128 /* steps that are folded before they join a total */, STREAMED_FROM = 4 << 20 };
+/* Rows that are worth turning; elements, and rows, that are turned at once. */
+enum { TURNED_AT_LEAST = 64, TURNED_ELEMENTS = 4096, MOST_TURNED = 1024 };
+enum { FEW_COLUMNS = 24, SOME_COLUMNS = 32, MANY_COLUMNS = TN_ROW_GROUPS };
 
 /* What was in the last piece is written by now. */
 static void begin_piece(tn_row_maker *m)
@@ -26,7 +29,7 @@ static void store(tn_row_maker *m, uint32_t port, tn_element_type e, tn_jv v, ui
     if (m->failed) return;
     tn_jit_store(&m->piece, port, e, v);
     tn_jit_instruction *i = &m->piece.list[m->piece.n - 1];
-    i->aux |= (uint64_t)(group * m->lanes) << 20;
+    i->aux |= tn_row_group_at(m, e, group) << 20;
     i->in_tail = group == m->masked;
 }
 
@@ -70,6 +73,10 @@ SMALL static void run_row_tiles(tn_row_maker *m)
         tn_element_type e = tn_row_element(m, r);
         if (!m->one_piece) tn_jit_store(&m->piece, TN_JIT_VARIABLE + m->var[r], e, m->row[r]);
         if (m->p->values[r].is_temp) continue;
+        if (m->turned) {
+            store(m, tn_row_turned_port(m, r, 1, true), e, m->row[r], 0);
+            continue;
+        }
         unsigned bytes = tn_element_type_bytes(e);
         tn_rows_port p = {.at = TN_ROWS_AT_VALUE, .ref = r, .row_bytes = bytes, .bytes = bytes};
         uint32_t port = tn_row_port(m, &p);
@@ -81,6 +88,8 @@ SMALL static void run_row_tiles(tn_row_maker *m)
 /* The columns of a row behind its steps. */
 static void run_tail(tn_row_maker *m)
 {
+    for (uint32_t g = 0; m->turned && g < m->columns; g++) run_group(m, g);
+    if (m->turned) return;
     for (uint32_t g = 0; g < m->groups && g * m->lanes < m->rest; g++) {
         m->masked = (g + 1) * m->lanes > m->rest ? g : TN_ROW_GROUPS;
         run_group(m, g);
@@ -231,6 +240,11 @@ static bool divide(tn_row_maker *m, uint32_t lanes)
         acc = bytes;
     }
     m->lanes = lanes;
+    if (m->turned) {
+        m->one_piece = true;
+        for (m->groups = 2; m->groups < m->columns;) m->groups *= 2;
+        return m->groups <= TN_ROW_GROUPS;
+    }
     m->step = acc ? TN_ROW_LANE_BYTES / acc : 4 * lanes;
     m->groups = m->step / lanes;
     m->one_piece = m->columns <= m->step;
@@ -240,7 +254,8 @@ static bool divide(tn_row_maker *m, uint32_t lanes)
 }
 
 /* NULL: it can't be done, or with other lanes. */
-SMALL static const tn_jit_code *write(tn_row_maker *m, uint32_t lanes, bool streams, bool *wide)
+SMALL static const tn_jit_code *write(tn_row_maker *m, uint32_t lanes, int64_t turned, bool streams,
+                                      bool *wide)
 {
     const tn_rows *p = m->p;
     tn_jit *jit = m->jit;
@@ -248,12 +263,13 @@ SMALL static const tn_jit_code *write(tn_row_maker *m, uint32_t lanes, bool stre
     int64_t columns = m->columns;
     memset(m, 0, sizeof *m);
     *m = (tn_row_maker){.jit = jit, .arena = arena, .p = p, .columns = columns, .streams = streams};
+    m->turned = turned;
     tn_jit_begin(jit, &m->piece);
     bool avx512 = m->piece.avx512;
     if (!tn_row_find_phases(m) || !divide(m, lanes)) return NULL;
     for (uint32_t i = 0; i < m->n_folds; i++)
         if (!tn_row_prepare_fold(m, &m->folds[i])) return NULL;
-    uint32_t tail = (uint32_t)(columns % lanes);
+    uint32_t tail = turned ? 0 : (uint32_t)(columns % lanes);
     if (tail && (!avx512 || *wide)) return NULL;
     tn_row_keep_what_is_read(m);
     if (m->failed) return NULL;
@@ -290,6 +306,18 @@ static const int32_t *counts_of(tn_arena *a, int64_t n)
     return counts;
 }
 
+/* Combining the lanes of a row at a time costs the more the shorter rows are, turning the less. */
+static bool should_turn(const tn_rows *p, int64_t columns)
+{
+    uint32_t n_folds = 0;
+    bool columns_go_out = false;
+    for (uint32_t i = 0; i < p->n_steps; i++) n_folds += p->steps[i].lines != NULL;
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        columns_go_out |= tn_type_elements(p->values[p->outputs[i]].value->type) > p->n;
+    int64_t most = columns_go_out ? SOME_COLUMNS : n_folds > 1 ? MANY_COLUMNS : FEW_COLUMNS;
+    return p->n >= TURNED_AT_LEAST && columns <= most;
+}
+
 SMALL const tn_rows_code *tn_rows_code_make(tn_jit *jit, tn_arena *a, const tn_rows *p)
 {
     tn_row_maker maker = {.jit = jit, .arena = a, .p = p, .columns = 1}, *m = &maker;
@@ -300,8 +328,19 @@ SMALL const tn_rows_code *tn_rows_code_make(tn_jit *jit, tn_arena *a, const tn_r
     bool wide = false, large = false;
     uint32_t lanes = m->piece.avx512 ? 16 : 8;
     tn_jit_drop(&m->piece);
-    const tn_jit_code *code = write(m, lanes, false, &wide);
-    if (!code && wide) code = write(m, lanes /= 2, false, &wide);
+    const tn_jit_code *code = NULL;
+    uint32_t all = lanes;
+    if (should_turn(p, m->columns)) {
+        int64_t turned = TURNED_ELEMENTS / m->columns / 64 * 64;
+        if (turned > MOST_TURNED) turned = MOST_TURNED;
+        code = write(m, lanes, turned, false, &wide);
+        if (!code && wide) code = write(m, lanes /= 2, turned, false, &wide);
+    }
+    if (!code) {
+        wide = false;
+        code = write(m, lanes = all, 0, false, &wide);
+        if (!code && wide) code = write(m, lanes /= 2, 0, false, &wide);
+    }
     if (!code) return NULL;
     for (uint32_t i = 0; i < p->n_outputs; i++) {
         int64_t bytes = p->values[p->outputs[i]].row_bytes;
@@ -310,7 +349,11 @@ SMALL const tn_rows_code *tn_rows_code_make(tn_jit *jit, tn_arena *a, const tn_r
     tn_rows_code *c = TN_NEW(a, tn_rows_code);
     *c = (tn_rows_code){.code = code};
     c->kept_from = tn_dup(a, m->kept_from, p->n_values * sizeof *m->kept_from);
-    if (large && !m->rest) c->streaming = write(m, lanes, true, &wide);
+    c->turned = m->turned;
+    if (large && !m->rest && !m->turned) c->streaming = write(m, lanes, 0, true, &wide);
+    c->lanes = lanes;
+    c->n_moves = m->n_moves;
+    c->moves = tn_dup(a, m->moves, m->n_moves * sizeof *m->moves);
     c->ports = tn_dup(a, m->ports, m->n_ports * sizeof *m->ports);
     c->n_ports = m->n_ports;
     c->has_maps = m->has_maps;

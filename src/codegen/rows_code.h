@@ -3,7 +3,11 @@
  *
  * What is reduced is folded as it is made, in registers, and what a row comes to stays there.
  * Between reductions elements are made again where that costs little, else they are kept in memory
- * of one row. The bits are those of the steps alone. Threads: immutable. */
+ * of one row. The bits are those of the steps alone.
+ *
+ * Short rows are turned: some hundred of them become columns of memory that is kept, the code goes
+ * through a vector of rows at a time, each column of which is a vector, and its columns of results
+ * become rows again. Threads: immutable. */
 #ifndef TN_CODEGEN_ROWS_CODE_H
 #define TN_CODEGEN_ROWS_CODE_H
 
@@ -26,6 +30,14 @@ typedef struct {
                                   row_bytes apart */
 } tn_rows_port;
 
+/* What becomes columns before the code runs, or rows behind it: value `ref`, from `offset` of the
+ * memory that is kept on. */
+typedef struct {
+    uint32_t ref;
+    bool is_output;
+    int64_t offset, columns, apart, bytes; /* `bytes` of an element */
+} tn_rows_turned;
+
 typedef struct tn_rows_code {
     const tn_jit_code *code;
     const tn_jit_code *streaming; /* with outputs that go past the caches, or NULL */
@@ -35,6 +47,9 @@ typedef struct tn_rows_code {
     const int32_t *counts;
     size_t kept_bytes;
     const uint64_t *kept_from; /* [values]: see tn_rows */
+    int64_t turned;            /* rows that are turned at once, or 0 */
+    uint32_t lanes, n_moves;   /* rows that the code does at once; what is turned */
+    const tn_rows_turned *moves;
 } tn_rows_code;
 
 enum { TN_ROWS_CODE_PORTS = 48 };

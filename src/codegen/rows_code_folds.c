@@ -159,26 +159,33 @@ SMALL void tn_row_finish_fold(tn_row_maker *m, uint32_t at)
         if (n > half) n = half;
     }
     tn_jit_op op = f->kind == TN_OP_maximum ? TN_JIT_SMAX : TN_JIT_SMIN;
-    if (f->by_range) {
-        /* As keys, of which a NaN is the one that is wanted. */
-        uint64_t bits = f->bytes == 8 ? 0x7ff8000000000000u : 0x7fc00000u;
-        if (f->kind == TN_OP_minimum) bits |= f->bytes == 8 ? (uint64_t)1 << 63 : 0x80000000u;
-        tn_row_note_nan(m, at, NONE);
-        tn_jv wins = tn_jit_const(&m->piece, f->bytes, bits);
-        a[0] = tn_row_emit(m, TN_JIT_SELECT, f->bytes, 0, 3, m->bad[at], wins, a[0]);
-        a[0] = key_of(m, f, a[0]);
-    }
-    for (uint32_t half = lanes / 2; half; half /= 2) {
-        if (half >= m->columns) continue;
-        tn_jv other = tn_row_emit(m, TN_JIT_HALF, f->bytes, half, 1, a[0], 0, 0);
-        a[0] = f->by_range ? tn_row_emit(m, op, f->bytes, 0, 2, a[0], other, 0)
-                           : tn_row_combine(m, f, a[0], other);
-    }
-    if (f->by_range) a[0] = key_of(m, f, a[0]);
-    tn_jv v = tn_row_emit(m, TN_JIT_SPREAD, f->bytes, 0, 1, a[0], 0, 0), init;
-    if (f->is_float && !tn_row_is_inexact(f)) {
-        tn_jv bad = tn_row_emit(m, TN_JIT_FCMP, f->bytes, TN_JIT_UNORDERED, 2, v, v, 0);
-        v = tn_row_emit(m, TN_JIT_SELECT, f->bytes, 0, 3, bad, nan, v);
+    tn_jv v, init;
+    if (m->turned) {
+        if (f->by_range) tn_row_note_nan(m, at, NONE);
+        v = f->by_range ? tn_row_emit(m, TN_JIT_SELECT, f->bytes, 0, 3, m->bad[at], nan, a[0])
+                        : a[0];
+    } else {
+        if (f->by_range) {
+            /* As keys, of which a NaN is the one that is wanted. */
+            uint64_t bits = f->bytes == 8 ? 0x7ff8000000000000u : 0x7fc00000u;
+            if (f->kind == TN_OP_minimum) bits |= f->bytes == 8 ? (uint64_t)1 << 63 : 0x80000000u;
+            tn_row_note_nan(m, at, NONE);
+            tn_jv wins = tn_jit_const(&m->piece, f->bytes, bits);
+            a[0] = tn_row_emit(m, TN_JIT_SELECT, f->bytes, 0, 3, m->bad[at], wins, a[0]);
+            a[0] = key_of(m, f, a[0]);
+        }
+        for (uint32_t half = lanes / 2; half; half /= 2) {
+            if (half >= m->columns) continue;
+            tn_jv other = tn_row_emit(m, TN_JIT_HALF, f->bytes, half, 1, a[0], 0, 0);
+            a[0] = f->by_range ? tn_row_emit(m, op, f->bytes, 0, 2, a[0], other, 0)
+                               : tn_row_combine(m, f, a[0], other);
+        }
+        if (f->by_range) a[0] = key_of(m, f, a[0]);
+        v = tn_row_emit(m, TN_JIT_SPREAD, f->bytes, 0, 1, a[0], 0, 0);
+        if (f->is_float && !tn_row_is_inexact(f)) {
+            tn_jv bad = tn_row_emit(m, TN_JIT_FCMP, f->bytes, TN_JIT_UNORDERED, 2, v, v, 0);
+            v = tn_row_emit(m, TN_JIT_SELECT, f->bytes, 0, 3, bad, nan, v);
+        }
     }
     uint32_t ref = f->step->refs[1];
     const tn_literal *l = tn_constant_of(m->p->values[ref].value);

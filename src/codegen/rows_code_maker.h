@@ -11,7 +11,7 @@
 #include "codegen/jit_flow.h"
 #include "codegen/rows_code.h"
 
-enum { TN_ROW_PHASES = 8, TN_ROW_GROUPS = 8 /* of lanes, in a step of columns */ };
+enum { TN_ROW_PHASES = 8, TN_ROW_GROUPS = 64 /* of lanes, in a step of columns; turned columns */ };
 /* Memory of lanes of a fold: see kernels/reduce_rows.h. */
 enum { TN_ROW_LANE_BYTES = 256 };
 
@@ -34,6 +34,9 @@ typedef struct {
     uint32_t lanes, groups, step; /* of a vector; vectors in a step of columns; its columns */
     uint32_t whole, rest;         /* columns in steps, and behind them */
     bool one_piece;               /* a row is no more than a step */
+    int64_t turned;               /* rows that are turned at once, or 0: groups are columns */
+    tn_rows_turned moves[TN_ROWS_CODE_PORTS];
+    uint32_t n_moves;
     bool streams;
     tn_jit_flow flow;
     tn_rows_port ports[TN_ROWS_CODE_PORTS];
@@ -71,6 +74,10 @@ bool tn_row_find_phases(tn_row_maker *m);
 void tn_row_keep_what_is_read(tn_row_maker *m);
 /* The port like *p. */
 uint32_t tn_row_port(tn_row_maker *m, const tn_rows_port *p);
+/* The port of what is turned of a value: of its columns, or of one number a row. */
+uint32_t tn_row_turned_port(tn_row_maker *m, uint32_t ref, int64_t columns, bool is_output);
+/* Where group `group` of a value is, in elements. */
+uint64_t tn_row_group_at(const tn_row_maker *m, tn_element_type e, uint32_t group);
 /* An instruction; 0, and m->failed, where the piece has too many. */
 tn_jv tn_row_emit(tn_row_maker *m, tn_jit_op op, unsigned bytes, unsigned imm, unsigned n, tn_jv a,
                   tn_jv b, tn_jv c);

@@ -5,6 +5,7 @@
 #include "codegen/rows_code_maker.h"
 #include "codegen/tile_builder.h"
 #include "kernels/half.h"
+#include "kernels/turn.h"
 #include "ops/elementwise.h"
 
 enum { LARGEST_PIECE = 3000, MOST_COUNTS = 1 << 16 };
@@ -95,11 +96,48 @@ uint32_t tn_row_port(tn_row_maker *m, const tn_rows_port *p)
     return m->n_ports++;
 }
 
+uint64_t tn_row_group_at(const tn_row_maker *m, tn_element_type e, uint32_t group)
+{
+    /* Columns don't lie powers of two apart. */
+    if (m->turned) return group * (uint64_t)(m->turned + 64 / tn_element_type_bytes(e));
+    return group * m->lanes;
+}
+
+SMALL uint32_t tn_row_turned_port(tn_row_maker *m, uint32_t ref, int64_t columns, bool is_output)
+{
+    tn_element_type e = tn_row_element(m, ref);
+    int64_t bytes = tn_element_type_bytes(e);
+    tn_rows_turned t = {.ref = ref, .is_output = is_output, .columns = columns, .bytes = bytes};
+    uint32_t at = 0;
+    while (at < m->n_moves && (m->moves[at].ref != ref || m->moves[at].is_output != is_output))
+        at++;
+    if (at == TN_ROWS_CODE_PORTS || (at < m->n_moves && m->moves[at].columns != columns)) {
+        m->failed = true;
+        return 0;
+    }
+    if (at == m->n_moves) {
+        t.offset = m->kept_bytes;
+        t.apart = (int64_t)tn_row_group_at(m, e, 1) * bytes;
+        m->kept_bytes += tn_turned_columns((size_t)bytes, columns) * t.apart;
+        m->moves[m->n_moves++] = t;
+    }
+    tn_rows_port p = {.at = TN_ROWS_AT_KEPT,
+                      .offset = m->moves[at].offset,
+                      .row_bytes = m->lanes * bytes,
+                      .bytes = bytes};
+    return tn_row_port(m, &p);
+}
+
 /* Elements that are read in a later phase than theirs and cost much have memory of a row. */
 SMALL static void keep(tn_row_maker *m, uint32_t ref)
 {
     const tn_rows_value *v = &m->p->values[ref];
     if (m->is_kept[ref]) return;
+    m->is_kept[ref] = true;
+    if (m->turned) {
+        m->port[ref] = tn_row_turned_port(m, ref, m->columns, true);
+        return;
+    }
     unsigned bytes = tn_element_type_bytes(tn_row_element(m, ref));
     tn_rows_port p = {
         .at = TN_ROWS_AT_VALUE, .ref = ref, .row_bytes = v->row_bytes, .bytes = bytes};
@@ -107,7 +145,6 @@ SMALL static void keep(tn_row_maker *m, uint32_t ref)
         p = (tn_rows_port){.at = TN_ROWS_AT_KEPT, .offset = m->kept_bytes, .bytes = bytes};
         m->kept_bytes += (v->row_bytes + 2 * TN_ROW_LANE_BYTES + 63) / 64 * 64;
     }
-    m->is_kept[ref] = true;
     m->port[ref] = tn_row_port(m, &p);
 }
 
@@ -139,7 +176,7 @@ static tn_jv load(tn_row_maker *m, uint32_t port, tn_element_type e, uint32_t gr
     if (m->failed) return 0;
     tn_jv v = tn_jit_load(&m->piece, port, e, false);
     tn_jit_instruction *i = &m->piece.list[v];
-    i->aux |= (uint64_t)(group * m->lanes) << 20;
+    i->aux |= tn_row_group_at(m, e, group) << 20;
     i->in_tail = group == m->masked;
     return v;
 }
@@ -208,7 +245,9 @@ SMALL tn_jv tn_row_column_value(tn_row_maker *m, uint32_t ref, uint32_t group)
 {
     tn_jv *v = &m->made[group][ref];
     if (*v != NONE || m->failed) return *v;
-    if (!m->is_made[ref]) {
+    if (!m->is_made[ref] && m->turned) {
+        *v = load(m, tn_row_turned_port(m, ref, m->columns, false), tn_row_element(m, ref), group);
+    } else if (!m->is_made[ref]) {
         unsigned bytes = tn_element_type_bytes(tn_row_element(m, ref));
         tn_rows_port p = {.at = TN_ROWS_AT_VALUE,
                           .ref = ref,
@@ -242,6 +281,8 @@ SMALL static tn_jv input(tn_row_maker *m, const tn_rows_step *s, uint32_t k, int
     }
     unsigned bytes = tn_element_type_bytes(e);
     tn_rows_port p = {.at = TN_ROWS_AT_VALUE, .ref = ref, .offset = offset, .bytes = bytes};
+    if (m->turned && s->tile->inputs[k].is_linear)
+        return load(m, tn_row_turned_port(m, ref, 1, false), e, 0);
     if (s->tile->inputs[k].is_linear) p.row_bytes = bytes;
     return tn_row_splat(m, tn_row_port(m, &p), e);
 }
@@ -261,6 +302,26 @@ static const tn_access_map *map_by_rows(tn_row_maker *m, const tn_access_map *ma
     by->size[last + 1] = m->columns;
     by->step[last + 1] = map->step[last];
     return by;
+}
+
+/* One number of each column, the same for all rows; or of each row. */
+SMALL static tn_jv turned_map(tn_row_maker *m, const tn_rows_port *p, uint32_t ref, int64_t inner,
+                              uint32_t n_outer, const tn_access_map *map, tn_element_type e,
+                              uint32_t group)
+{
+    bool same = n_outer == 0 || (n_outer == 1 && map->step[0] == 0);
+    if (same && !m->failed) {
+        tn_rows_port q = *p;
+        q.row_bytes = 0;
+        note_read_anywhere(m, &q);
+        tn_jv v = tn_jit_load(&m->piece, tn_row_port(m, &q), e, true);
+        m->piece.list[v].aux |= (uint64_t)(inner ? group : 0) << 20;
+        return v;
+    }
+    if (p->at != TN_ROWS_AT_VALUE || inner || n_outer != 1 || map->step[0] != 1 || p->offset ||
+        map->size[0] != m->p->n || tn_type_elements(m->p->values[ref].value->type) != m->p->n)
+        m->failed = true;
+    return m->failed ? 0 : load(m, tn_row_turned_port(m, ref, 1, false), e, 0);
 }
 
 SMALL static tn_jv mapped(tn_row_maker *m, const tn_rows_step *s, const micro *x, uint32_t group)
@@ -302,6 +363,7 @@ SMALL static tn_jv mapped(tn_row_maker *m, const tn_rows_step *s, const micro *x
         for (uint32_t d = 0; d < n; d++) m->failed |= map->step[d] < 0;
     }
     tn_element_type e = x->op.ramp ? TN_I32 : tn_row_element(m, ref);
+    if (m->turned) return turned_map(m, &p, ref, inner, n_outer, map, e, group);
     note_read_anywhere(m, &p);
     return inner ? load(m, tn_row_port(m, &p), e, group) : tn_row_splat(m, tn_row_port(m, &p), e);
 }
@@ -312,7 +374,7 @@ static tn_jv taken(tn_row_maker *m, const tn_rows_step *s, const micro *x, tn_jv
     const site *from = &x->in[0];
     const tn_type *type = tn_operand_type(x->source, 0);
     uint32_t ref = from->kind == AT_INPUT ? s->refs[from->index] : 0;
-    if (s->per_row != 1 || from->kind != AT_INPUT || m->is_made[ref] || m->failed ||
+    if (s->per_row != 1 || from->kind != AT_INPUT || m->is_made[ref] || m->failed || m->turned ||
         tn_operand_type(x->source, 1)->element != TN_I32 || !tn_jit_has_type(type->element)) {
         m->failed = true;
         return 0;
