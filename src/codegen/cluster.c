@@ -384,6 +384,15 @@ static void want_between(tn_groups *f)
     }
 }
 
+/* False where all of it is made again elsewhere. */
+static bool gives(const tn_cluster_context *c, const tn_group *g)
+{
+    for (uint32_t i = 0; i < g->n_ops; i++)
+        if (!g->ops[i].is_copy && c->flags[g->ops[i].op->results[0].id] & TN_VALUE_WANTED)
+            return true;
+    return g->single;
+}
+
 void tn_cluster_region(tn_cluster_context *c, const tn_region *r, const tn_cluster **out,
                        uint32_t *n)
 {
@@ -392,12 +401,14 @@ void tn_cluster_region(tn_cluster_context *c, const tn_region *r, const tn_clust
     if (c->fuse) tn_groups_recompute(&f);
     want_between(&f);
     tn_cluster *list = TN_NEW_ARRAY(c->arena, tn_cluster, f.n_groups);
+    *n = 0;
     for (uint32_t i = 0; i < f.n_groups; i++) {
         const tn_group *g = &f.groups[i];
-        if (g->single) list[i].op = g->single;
-        else list[i].tile = tn_tile_build(c, g->ops, g->n_ops);
+        if (!gives(c, g)) continue;
+        tn_cluster *k = &list[(*n)++];
+        if (g->single) k->op = g->single;
+        else k->tile = tn_tile_build(c, g->ops, g->n_ops);
     }
     *out = list;
-    *n = f.n_groups;
     if (c->fuse) tn_rows_find(c, r, out, n);
 }

@@ -279,10 +279,9 @@ static tn_status *flatten_ops(tn_plan *p, const tn_region *r, uint32_t loop)
     const tn_cluster *clusters;
     uint32_t n;
     tn_cluster_region(&p->clusters, r, &clusters, &n);
+    if (p->fuse) tn_plan_order(p, r, &clusters, n);
     for (uint32_t i = 0; i < n; i++) {
-        const tn_tile_program *t = clusters[i].tile;
-        if (t && !t->n_outputs) continue; /* all of it is made again elsewhere */
-        if (t) flatten_tile(p, t, loop);
+        if (clusters[i].tile) flatten_tile(p, clusters[i].tile, loop);
         else if (clusters[i].rows) flatten_rows(p, clusters[i].rows, loop);
         else TN_TRY(flatten_op(p, clusters[i].op, loop));
     }

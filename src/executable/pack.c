@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack.c - a closer packing of the temp block than that of offsets.c, for programs that are not
- * too long: the largest first, each into the smallest gap, and into the memory of results that is
- * not in use yet, or no longer, where the block would have to grow. */
+ * too long: the largest first, each into the smallest gap, or, where the block would have to grow,
+ * into the memory of results that is not in use yet, or no longer. Once more with those first that
+ * no result has room for; the better of both counts. */
 #include <stdlib.h>
 
 #include "executable/plan.h"
@@ -67,13 +68,18 @@ static bool is_in_use(const tn_class *c, uint32_t start, uint32_t end)
     return false;
 }
 
+static bool fits_into(const packing *k, const space *s, const tn_life *x)
+{
+    return s->size >= rounded(x->size) && !is_in_use(&k->p->classes[s->of], x->start, x->end);
+}
+
 static bool put_into_result(packing *k, const tn_life *x, size_t size, tn_place_of *out)
 {
     for (uint32_t i = 0; i < k->n_results; i++) {
         space *s = &k->results[i];
         const tn_class *of = &k->p->classes[s->of];
         size_t top;
-        if (s->size < size || is_in_use(of, x->start, x->end)) continue;
+        if (!fits_into(k, s, x)) continue;
         size_t at = find_gap(k, s, size, x->start, x->end, &top);
         if (at == SIZE_MAX) continue;
         put(k, s, at, size, x);
@@ -83,9 +89,17 @@ static bool put_into_result(packing *k, const tn_life *x, size_t size, tn_place_
     return false;
 }
 
+/* What must be in the block comes first. */
+typedef struct {
+    tn_life life;
+    bool fits; /* into a result */
+} entry;
+
 static int by_size(const void *x, const void *y)
 {
     const tn_life *a = x, *b = y;
+    bool fits = ((const entry *)x)->fits;
+    if (fits != ((const entry *)y)->fits) return fits ? 1 : -1;
     if (a->size != b->size) return a->size > b->size ? -1 : 1;
     if (a->start != b->start) return a->start < b->start ? -1 : 1;
     return a->class < b->class ? -1 : a->class > b->class;
@@ -111,32 +125,47 @@ static void find_results(packing *k)
     qsort(k->results, k->n_results, sizeof *k->results, smallest_first);
 }
 
-void tn_plan_pack(tn_plan *p, const tn_life *spans, uint32_t n)
+static void pack(packing *k, const entry *order, uint32_t n)
 {
-    packing k = {.p = p, .block = {.contents = NONE}};
-    if (!n || (uint64_t)n * n > WORK_AT_MOST) return;
-    find_results(&k);
-    if ((uint64_t)n * k.n_results > WORK_AT_MOST) k.n_results = 0;
-    tn_life *order = tn_dup(p->arena, spans, n * sizeof *spans);
-    qsort(order, n, sizeof *order, by_size);
-    k.contents = TN_NEW_ARRAY(p->arena, content, n);
+    tn_plan *p = k->p;
+    k->n = 0;
+    k->block = (space){.contents = NONE};
+    for (uint32_t i = 0; i < k->n_results; i++) k->results[i].contents = NONE;
     tn_place_of *places = TN_NEW_ARRAY(p->arena, tn_place_of, n);
     for (uint32_t i = 0; i < n; i++) {
-        const tn_life *x = &order[i];
+        const tn_life *x = &order[i].life;
         size_t size = rounded(x->size), top;
-        size_t at = find_gap(&k, &k.block, size, x->start, x->end, &top);
-        if (at == SIZE_MAX && put_into_result(&k, x, size, &places[i])) continue;
+        size_t at = find_gap(k, &k->block, size, x->start, x->end, &top);
+        if (at == SIZE_MAX && put_into_result(k, x, size, &places[i])) continue;
         if (at == SIZE_MAX) at = top;
-        if (at + size > k.block.size) k.block.size = at + size;
-        put(&k, &k.block, at, size, x);
+        if (at + size > k->block.size) k->block.size = at + size;
+        put(k, &k->block, at, size, x);
         places[i] = (tn_place_of){TN_PLACE_TEMP, 0, at};
     }
-    if (k.block.size >= p->temp_bytes) return;
+    if (k->block.size >= p->temp_bytes) return;
     for (uint32_t i = 0; i < n; i++) {
-        tn_class *c = &p->classes[order[i].class];
+        tn_class *c = &p->classes[order[i].life.class];
         c->place = places[i].place;
         c->index = places[i].index;
         c->offset = places[i].offset;
     }
-    p->temp_bytes = k.block.size;
+    p->temp_bytes = k->block.size;
+}
+
+void tn_plan_pack(tn_plan *p, const tn_life *lives, uint32_t n)
+{
+    packing k = {.p = p};
+    if (!n || (uint64_t)n * n > WORK_AT_MOST) return;
+    find_results(&k);
+    if ((uint64_t)n * k.n_results > WORK_AT_MOST) k.n_results = 0;
+    k.contents = TN_NEW_ARRAY(p->arena, content, n);
+    entry *order = TN_NEW_ARRAY(p->arena, entry, n);
+    for (uint32_t i = 0; i < n; i++) order[i].life = lives[i];
+    qsort(order, n, sizeof *order, by_size);
+    pack(&k, order, n);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t r = 0; r < k.n_results && !order[i].fits; r++)
+            order[i].fits = fits_into(&k, &k.results[r], &order[i].life);
+    qsort(order, n, sizeof *order, by_size);
+    pack(&k, order, n);
 }

@@ -122,6 +122,7 @@ typedef struct {
     uint32_t *root_of; /* [n_values] */
     uint64_t *view_of; /* [n_values]: where in its root a view begins, plus 1; 0: it is no view */
     struct tn_view_uses *view_uses; /* [n_values], private to views.c */
+    uint32_t *order;                /* private to order.c */
     tn_root *roots;
     uint32_t n_roots, root_capacity;
     uint32_t *result_roots; /* [results of main] */
@@ -137,8 +138,12 @@ void tn_plan_coalesce(tn_plan *p);
 /* RESOURCE_EXHAUSTED when no machine has so much memory. */
 tn_status *tn_plan_offsets(tn_plan *p) TN_MUST_USE;
 
-/* Between the files of that stage. Where classes have their place, and a class with the time that
- * it needs its memory. Packs `n` of them into less than p->temp_bytes if it can. */
+/* While flattening: changes the order of the clusters of region `r` where that frees memory
+ * earlier. */
+void tn_plan_order(tn_plan *p, const tn_region *r, const tn_cluster **list, uint32_t n);
+
+/* Between the files of offsets: where classes have their place, and a class with the time that it
+ * needs its memory. Packs `n` of them into less than p->temp_bytes if it can. */
 typedef struct {
     tn_place place;
     uint32_t index;
@@ -148,7 +153,7 @@ typedef struct {
     uint32_t start, end, class;
     size_t size;
 } tn_life;
-void tn_plan_pack(tn_plan *p, const tn_life *spans, uint32_t n);
+void tn_plan_pack(tn_plan *p, const tn_life *lives, uint32_t n);
 
 /* Before flattening: prepares for views. */
 void tn_plan_find_views(tn_plan *p);

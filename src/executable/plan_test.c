@@ -318,6 +318,30 @@ static void memory_of_results_is_used_while_it_is_free(void **state)
     tn_executable_release(e);
 }
 
+/* A sum is the last to read what parameter 0 gives its memory for; it comes late in the program. */
+static void build_late_sum(builder *b, void *ctx)
+{
+    begin_function(b, "main", PARAMS("1024xf32", "1024xf32", "1024xf32"));
+    tn_value *p = &b->region->args[0], *x = &b->region->args[1], *y = &b->region->args[2];
+    donate(b, 0, 0);
+    tn_value *g = reverse(b, x), *h = reverse(b, reverse(b, reverse(b, y)));
+    tn_value *sum = binary(b, TN_OP_add, p, g);
+    RETURN(b, sum, reverse(b, h));
+}
+
+static void what_frees_memory_is_done_early(void **state)
+{
+    tn_executable *e;
+    MUST(compile_program(build_late_sum, NULL, true, 0, &e));
+    assert_int_equal(tn_executable_get_info(e)->temp_bytes, 1024 * sizeof(float));
+    float p[1024], x[1024], y[1024], sum[1024], z[1024];
+    for (int i = 0; i < 1024; i++) p[i] = (float)i, x[i] = (float)(2 * i), y[i] = (float)(-i);
+    MUST(run_executable(e, (void *[]){p, x, y}, (void *[]){sum, z}));
+    for (int i = 0; i < 1024; i++)
+        assert_true(sum[i] == (float)(i + 2 * (1023 - i)) && z[i] == (float)(-i));
+    tn_executable_release(e);
+}
+
 static void build_huge(builder *b, void *ctx)
 {
     begin_function(b, "main", PARAMS("i32"));
@@ -488,6 +512,7 @@ int main(void)
         cmocka_unit_test(an_alias_of_no_result_is_refused),
         cmocka_unit_test(a_chain_needs_two_buffers),
         cmocka_unit_test(memory_of_results_is_used_while_it_is_free),
+        cmocka_unit_test(what_frees_memory_is_done_early),
         cmocka_unit_test(more_memory_than_addresses_is_refused),
         cmocka_unit_test(long_programs_compile_in_linear_time),
         cmocka_unit_test(running_out_of_memory_is_an_error_wherever_it_happens),

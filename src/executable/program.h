@@ -39,7 +39,7 @@ typedef enum {
 
 /* Up to here the bases, and the tensors of a step, stand on the stack of a run; more of them stand
  * in the temp block. */
-#define TN_FEW_REFS 32
+#define TN_FEW_REFS 256
 
 typedef struct {
     uint8_t kind;
