@@ -299,19 +299,106 @@ static int64_t list(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *pla
 #undef LIST
 }
 
-/* Windows in vectors of 32 bytes and single elements; ONE is COMBINE for those. */
-#define DEFINE_SCATTER(name, T, COMBINE, ONE)                                                      \
+/* Whether all positions [i, i + n) are inside, and their places in order. */
+#define DEFINE_INSIDE(s, NAME, I)                                                                  \
+    static bool inside_##s(const I *indices, int64_t step, int64_t n, uint64_t first,              \
+                           uint64_t span, uint32_t *place)                                         \
+    {                                                                                              \
+        uint32_t outside = 0;                                                                      \
+        if (step == 1) {                                                                           \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                uint64_t v = (uint64_t)indices[i] - first;                                         \
+                place[i] = (uint32_t)v;                                                            \
+                outside |= v >= span;                                                              \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                uint64_t v = (uint64_t)indices[i * step] - first;                                  \
+                place[i] = (uint32_t)v;                                                            \
+                outside |= v >= span;                                                              \
+            }                                                                                      \
+        }                                                                                          \
+        return !outside;                                                                           \
+    }
+INDEX_TYPES(DEFINE_INSIDE)
+
+#if defined __AVX512F__
+static bool inside_vectors(const int32_t *indices, int64_t n, uint64_t first, uint64_t span,
+                           uint32_t *place)
+{
+    __m512i low = _mm512_set1_epi32((int)first), size = _mm512_set1_epi32((int)span);
+    __mmask16 outside = 0;
+    for (int64_t i = 0; i < n; i += 16) {
+        __mmask16 there = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xFFFF;
+        __m512i v = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(there, indices + i), low);
+        outside |= _mm512_mask_cmpge_epu32_mask(there, v, size);
+        _mm512_storeu_si512(place + i, v);
+    }
+    return !outside;
+}
+#endif
+
+static bool inside(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *place)
+{
+    uint64_t first = (uint64_t)r->first, span = (uint64_t)(r->end - r->first);
+    int64_t step = r->index_step;
+    i *= step;
+#if defined __AVX512F__
+    if (r->index == TN_I32 && step == 1)
+        return inside_vectors((const int32_t *)r->indices + i, n, first, span, place);
+#endif
+#define INSIDE(s, NAME, I)                                                                         \
+    case TN_##NAME: return inside_##s((const I *)r->indices + i, step, n, first, span, place);
+    switch ((int)r->index) {
+        INDEX_TYPES(INSIDE)
+    default: return false;
+    }
+#undef INSIDE
+}
+
+/* Whether most places are the one before again, as in sorted indices. */
+static bool mostly_repeat(const uint32_t *place, int64_t n)
+{
+    uint32_t same = 0;
+    for (int64_t k = 1; k < n; k++) same += place[k] == place[k - 1];
+    return 2 * (int64_t)same > n;
+}
+
+/* The first k > `begin` with another place. */
+static inline int64_t run_end(const uint32_t *place, int64_t begin, int64_t n)
+{
+    int64_t k = begin + 1;
+    while (k < n && place[k] == place[begin]) k++;
+    return k;
+}
+
+/* Windows in vectors of 32 bytes and single elements; ONE is COMBINE for those. Where places
+ * repeat, REPEATS adds to what is in registers: memory takes twice as long to give it back. */
+#define DEFINE_SCATTER(name, T, COMBINE, ONE, REPEATS)                                             \
     static void name(const tn_indexed_run *r)                                                      \
     {                                                                                              \
         enum { LANES = sizeof(T) < 32 ? 32 / sizeof(T) : 1 };                                      \
-        uint32_t place[LISTED + 16], at[LISTED + 16];                                              \
+        uint32_t place[LISTED + 16], listed[LISTED + 16], all[LISTED];                             \
         int64_t w = (int64_t)sizeof(T), size = r->size, row = r->step;                             \
         int64_t operand_step = r->operand_step, other_step = r->other_step;                        \
         bool dense = size == 1 && row == w && !operand_step && other_step == w;                    \
+        for (uint32_t i = 0; i < LISTED && i < r->n; i++) all[i] = i;                              \
         for (int64_t i = 0; i < r->n; i += LISTED) {                                               \
-            int64_t n = list(r, i, r->n - i < LISTED ? r->n - i : LISTED, place, at);              \
+            int64_t n = r->n - i < LISTED ? r->n - i : LISTED;                                     \
+            const uint32_t *at = all;                                                              \
+            if (!inside(r, i, n, place)) n = list(r, i, n, place, listed), at = listed;            \
             const char *other = r->other + i * other_step;                                         \
             char *operand = r->operand + r->first * row + i * operand_step;                        \
+            REPEATS(T)                                                                             \
+            if (dense && at == all) {                                                              \
+                const T *from = (const T *)other;                                                  \
+                UNROLL_4 for (int64_t k = 0; k < n; k++)                                           \
+                {                                                                                  \
+                    T *to = (T *)operand + place[k];                                               \
+                    *to = ONE(*to, from[k]);                                                       \
+                }                                                                                  \
+                continue;                                                                          \
+            }                                                                                      \
             for (int64_t k = 0; k < n && dense; k++) {                                             \
                 T *to = (T *)operand + place[k];                                                   \
                 *to = ONE(*to, ((const T *)other)[at[k]]);                                         \
@@ -320,6 +407,8 @@ static int64_t list(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *pla
                 T *to = (T *)(operand + place[k] * row + at[k] * operand_step);                    \
                 const T *from = (const T *)(other + at[k] * other_step);                           \
                 int64_t left = size;                                                               \
+                if (left >= AHEAD / w && k + 2 < n)                                                \
+                    ask_for(operand + place[k + 2] * row + at[k + 2] * operand_step, left * w);    \
                 for (; left >= LANES; left -= LANES, to += LANES, from += LANES)                   \
                     TN_INDEPENDENT for (int l = 0; l < LANES; l++) to[l] =                         \
                         COMBINE(to[l], from[l]);                                                   \
@@ -331,11 +420,55 @@ static int64_t list(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *pla
         }                                                                                          \
     }
 #define ONE_BY_ONE __asm__ volatile("")
+#define UNROLL_4   _Pragma("GCC unroll 4")
+#define NEVER(T)
 
-#define DEFINE_SET(W, T) DEFINE_SCATTER(set_##W, T, SET, SET)
+/* Windows of more bytes than this are asked for before their turn, up to so many. */
+enum { AHEAD = 128, MOST_AHEAD = 1024 };
+static inline void ask_for(const char *window, int64_t bytes)
+{
+    for (int64_t b = 0; b < bytes && b < MOST_AHEAD; b += 64) __builtin_prefetch(window + b, 1);
+}
+
+/* Sums of windows in a row that go to one place. */
+#define SUM_REPEATED(T)                                                                            \
+    if (!operand_step && mostly_repeat(place, n)) {                                                \
+        typedef T v __attribute__((vector_size(32), aligned(1), may_alias));                       \
+        for (int64_t k = 0, end; k < n; k = end) {                                                 \
+            T *to = (T *)(operand + place[k] * row);                                               \
+            int64_t c = 0;                                                                         \
+            end = run_end(place, k, n);                                                            \
+            for (; c + 2 * LANES <= size; c += 2 * LANES) {                                        \
+                v a = *(v *)(to + c), b = *(v *)(to + c + LANES);                                  \
+                for (int64_t t = k; t < end; t++) {                                                \
+                    const T *from = (const T *)(other + at[t] * other_step) + c;                   \
+                    a += *(const v *)from;                                                         \
+                    b += *(const v *)(from + LANES);                                               \
+                }                                                                                  \
+                *(v *)(to + c) = a;                                                                \
+                *(v *)(to + c + LANES) = b;                                                        \
+            }                                                                                      \
+            for (; c + LANES <= size; c += LANES) {                                                \
+                v a = *(v *)(to + c);                                                              \
+                for (int64_t t = k; t < end; t++)                                                  \
+                    a += *(const v *)((const T *)(other + at[t] * other_step) + c);                \
+                *(v *)(to + c) = a;                                                                \
+            }                                                                                      \
+            for (; c < size; c++) {                                                                \
+                T a = to[c];                                                                       \
+                for (int64_t t = k; t < end; t++)                                                  \
+                    a = (T)(a + ((const T *)(other + at[t] * other_step))[c]);                     \
+                to[c] = a;                                                                         \
+            }                                                                                      \
+        }                                                                                          \
+        continue;                                                                                  \
+    }
+
+#define DEFINE_SET(W, T) DEFINE_SCATTER(set_##W, T, SET, SET, NEVER)
 WIDTHS(DEFINE_SET)
 
-#define DEFINE_COMBINER(name, e, T, COMBINE) DEFINE_SCATTER(name##_##e, T, COMBINE, COMBINE)
+#define DEFINE_COMBINER(name, e, T, COMBINE) DEFINE_SCATTER(name##_##e, T, COMBINE, COMBINE, NEVER)
+#define DEFINE_SUM(e, T)                     DEFINE_SCATTER(add_##e, T, (T)SUM, (T)SUM, SUM_REPEATED)
 
 #define GREATER(a, b)  ((a) > (b) ? (a) : (b))
 #define LESS(a, b)     ((a) < (b) ? (a) : (b))
@@ -347,7 +480,7 @@ WIDTHS(DEFINE_SET)
 
 /* Sums of signed integers wrap as those of unsigned ones do, and so have their bits. */
 #define DEFINE_UNSIGNED(e, T, P)                                                                   \
-    DEFINE_COMBINER(add, e, T, (T)SUM)                                                             \
+    DEFINE_SUM(e, T)                                                                               \
     DEFINE_COMBINER(multiply, e, T, (T)P)                                                          \
     DEFINE_COMBINER(maximum, e, T, GREATER)                                                        \
     DEFINE_COMBINER(minimum, e, T, LESS)                                                           \
@@ -392,10 +525,10 @@ DEFINE_ONE(f32, float, int32_t)
 DEFINE_ONE(f64, double, int64_t)
 
 #define DEFINE_REAL(e, T)                                                                          \
-    DEFINE_COMBINER(add, e, T, SUM)                                                                \
+    DEFINE_SUM(e, T)                                                                               \
     DEFINE_COMBINER(multiply, e, T, PRODUCT)                                                       \
-    DEFINE_SCATTER(maximum_##e, T, tn_max_##e, max_one_##e)                                        \
-    DEFINE_SCATTER(minimum_##e, T, tn_min_##e, min_one_##e)
+    DEFINE_SCATTER(maximum_##e, T, tn_max_##e, max_one_##e, NEVER)                                 \
+    DEFINE_SCATTER(minimum_##e, T, tn_min_##e, min_one_##e, NEVER)
 DEFINE_REAL(f32, float)
 DEFINE_REAL(f64, double)
 DEFINE_COMBINER(add, c64, float _Complex, SUM)

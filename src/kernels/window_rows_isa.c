@@ -57,6 +57,17 @@
         }                                                                                          \
         memcpy(y, &acc, (size_t)n *B);                                                             \
     }                                                                                              \
+    /* `part` windows side by side, less than a vector of them. */                                 \
+    TN_INLINE void name##_part(const tn_window_rows *r, const T *x, T *y, int part, V init)        \
+    {                                                                                              \
+        V acc = init;                                                                              \
+        for (int64_t t = 0; t < r->n_taps; t++) {                                                  \
+            V v = {0};                                                                             \
+            memcpy(&v, x + r->taps[t], (size_t)part * B);                                          \
+            acc = OP(acc, v);                                                                      \
+        }                                                                                          \
+        memcpy(y, &acc, (size_t)part *B);                                                          \
+    }                                                                                              \
     TN_INLINE void name##_pairs(const tn_window_rows *r, const T *x, T *y, V init)                 \
     {                                                                                              \
         enum { W = TN_VB / B };                                                                    \
@@ -86,6 +97,12 @@
                 for (; i + W <= n; i += W) name##_vectors(r, x + i, y + i, 1, init);               \
                 if (i < n && n >= W) { /* some again */                                            \
                     name##_vectors(r, x + n - W, y + n - W, 1, init);                              \
+                    i = n;                                                                         \
+                }                                                                                  \
+                enum { P = 16 / B };                                                               \
+                for (; i + P <= n; i += P) name##_part(r, x + i, y + i, P, init);                  \
+                if (i < n && n >= P) {                                                             \
+                    name##_part(r, x + n - P, y + n - P, P, init);                                 \
                     i = n;                                                                         \
                 }                                                                                  \
             } else if (step == 2) {                                                                \

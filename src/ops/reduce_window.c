@@ -400,7 +400,7 @@ static tn_status *fold_by_dimension(const job *j)
 tn_status *tn_eval_reduce_window(const tn_op *op, const tn_eval_context *ctx,
                                  const tn_tensor *operands, tn_tensor *results)
 {
-    enum { LARGE = 16 };
+    enum { LARGE = 16, SHORT = 3, MANY = 256 };
     const tn_type *t = operands[0].type;
     if (tn_is_empty(results[0].type)) return NULL;
     job j = {.op = op,
@@ -423,7 +423,8 @@ tn_status *tn_eval_reduce_window(const tn_op *op, const tn_eval_context *ctx,
     }
     tn_scan_kind kind = TN_SCAN_PREFIX;
     int64_t dim = running_dim(&j, t, &kind);
-    if (dim >= 0 && t->dims[dim] >= LARGE) {
+    int64_t line = dim >= 0 ? t->dims[dim] : 0;
+    if (line >= LARGE || (line >= SHORT && tn_type_elements(t) >= MANY)) {
         bool counts = true;
         TN_TRY(padding_counts(&j, &counts));
         if (!counts) return run_totals(&j, operands, (uint32_t)dim, kind);

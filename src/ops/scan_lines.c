@@ -12,6 +12,7 @@
 enum {
     PIECE = TN_RUNNING_PIECE,
     LONG = 16 * PIECE, /* elements of a line that several threads share */
+    SHORT = 16,        /* shorter lines are turned to lie side by side */
     LANES = 256,       /* lines side by side in a part */
     FEW_LANES = 16,
 };
@@ -189,6 +190,7 @@ bool tn_scan_run_lines(const tn_scan *s, tn_status **out)
     const tn_combiner *c = s->combiner;
     *out = NULL;
     if (!c->by_kernel || s->kind == TN_SCAN_WINDOWS) return false;
+    if (s->inner == 1 && s->n < SHORT && s->outer > 1) return false;
     job j = {.s = s,
              .backwards = s->kind == TN_SCAN_SUFFIX,
              .from_width = c->parts[0].from_width,

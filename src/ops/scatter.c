@@ -342,6 +342,8 @@ static void scatter_indexed(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+enum { IN_CACHE = 1 << 20 /* bytes */ };
+
 /* Finds the loop. `whole`: windows are of size 1 in the dimension of the index. */
 static void find_indexed(job *j, bool whole, int threads)
 {
@@ -354,6 +356,8 @@ static void find_indexed(job *j, bool whole, int threads)
     j->indexed = tn_indexed_scatter(tn_cpu_isa(), j->windows.index_type,
                                     j->overwrites ? TN_OP_INVALID : j->combiner.kernel_op, p->to);
     if (!whole || j->windows.n < 8192 || dims < 64) return;
+    /* Each part goes through all indices, which takes as long as to add in a cache. */
+    if (j->size == 1 && dims * (int64_t)p->acc_width <= IN_CACHE) return;
     j->n_parts = threads < dims / 16 ? threads : dims / 16;
 }
 

@@ -6,7 +6,7 @@
 #include "ops/access.h"
 #include "ops/strided.h"
 
-enum { TAPS = 256, RANK = 8, ENOUGH = 8 };
+enum { TAPS = 256, RANK = 8, ENOUGH = 8, WIDE = 64 };
 
 /* Dimensions behind `dim` have windows of one element each. Either these elements lie side by side
  * in vectors, and windows follow each other along `dim`; or windows that follow each other do. */
@@ -110,7 +110,7 @@ bool tn_window_fold_rows(const tn_window_fold *f)
     for (uint32_t d = 0; d < j.dim; d++) j.rows *= shape[d];
     const tn_window_dim *w = &f->dims[j.dim];
     int64_t n = shape[j.dim], reach = t->dims[j.dim] - (w->size - 1) * w->dilation - 1 + w->low;
-    j.along = j.inner < ENOUGH && (w->stride == 1 || j.inner == 1);
+    j.along = w->stride == 1 ? j.inner < WIDE : j.inner == 1;
     if (!j.along && j.inner < ENOUGH) return false;
     j.low = w->low > 0 ? (w->low + w->stride - 1) / w->stride : 0;
     j.high = reach < 0 ? 0 : reach / w->stride + 1;
