@@ -2,8 +2,10 @@
 /* Compiled once for each instruction set. */
 #include "kernels/strided_loops.h"
 
+#include <string.h>
+
 #include "kernels/interleave.h"
-#include "kernels/isa.h"
+#include "kernels/simd.h"
 
 /* Elements by width, without alignment: widened runs start anywhere. */
 typedef uint8_t w1 __attribute__((may_alias));
@@ -20,6 +22,164 @@ static int64_t one_of_few(size_t width, int64_t step, int64_t n, char *dst, cons
     /* Vectors reach up to the element before the next one, and the last one has no next one. */
     return TN_ISA_NAME(tn_separate)(width, step / w, src, n - 1, 1, &dst);
 }
+
+/* --- rows that are contiguous on both sides --- */
+
+/* The bytes of a row as two pieces that overlap. */
+#define ROWS(SIZE)                                                                                 \
+    for (int64_t i = 0; i < l->d1; i++) {                                                          \
+        char *to = dst + i * l->dst1;                                                              \
+        const char *from = src + i * l->src1;                                                      \
+        struct {                                                                                   \
+            char bytes[SIZE];                                                                      \
+        } head, tail;                                                                              \
+        memcpy(&head, from, SIZE);                                                                 \
+        memcpy(&tail, from + run - SIZE, SIZE);                                                    \
+        memcpy(to, &head, SIZE);                                                                   \
+        memcpy(to + run - SIZE, &tail, SIZE);                                                      \
+    }
+/* Of 64 bytes or more. */
+static void copy_long_rows(const tn_strided_inner *l, int64_t run, char *dst, const char *src)
+{
+    for (int64_t i = 0; i < l->d1; i++) {
+        char *to = dst + i * l->dst1;
+        const char *from = src + i * l->src1;
+        for (int64_t k = 0; k + 64 < run; k += 64) memcpy(to + k, from + k, 64);
+        memcpy(to + run - 64, from + run - 64, 64);
+    }
+}
+static void copy_rows(const tn_strided_inner *l, int64_t run, char *dst, const char *src)
+{
+    if (run >= 64) copy_long_rows(l, run, dst, src);
+    else if (run >= 32) ROWS(32)
+    else if (run >= 16) ROWS(16)
+    else if (run >= 8) ROWS(8)
+    else if (run >= 4) ROWS(4)
+    else if (run >= 2) ROWS(2)
+    else ROWS(1)
+}
+
+/* --- short rows from near each other, to rows side by side --- */
+
+#if defined __AVX2__
+
+enum { WORDS = TN_VB / 4, PHASES = 16 };
+
+#if defined __AVX512F__
+typedef __m512i words_t;
+/* The first n of them alone are read. */
+TN_INLINE words_t load_words(const int32_t *from, int64_t n)
+{
+    return _mm512_maskz_loadu_epi32(n >= WORDS ? 0xFFFF
+                                    : n > 0    ? (__mmask16)((1u << n) - 1)
+                                               : 0,
+                                    from);
+}
+TN_INLINE words_t pick_words(words_t a, words_t b, words_t at)
+{
+    return _mm512_permutex2var_epi32(a, at, b);
+}
+#else
+typedef __m256i words_t;
+TN_INLINE words_t load_words(const int32_t *from, int64_t n)
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    int there = n >= WORDS ? WORDS : n > 0 ? (int)n : 0;
+    return _mm256_maskload_epi32(from, _mm256_cmpgt_epi32(_mm256_set1_epi32(there), lane));
+}
+TN_INLINE words_t pick_words(words_t a, words_t b, words_t at)
+{
+    __m256i second = _mm256_slli_epi32(at, 28); /* the sign is that of lanes of b */
+    return _mm256_castps_si256(_mm256_blendv_ps(
+        _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(a, at)),
+        _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(b, at)), _mm256_castsi256_ps(second)));
+}
+#endif
+
+/* A vector of results takes its words from two vectors next to each other, in ways that come again
+ * after `phases` of them. Nothing is read in front of the first element or behind the last. */
+typedef struct {
+    int64_t phases, words, row, s0, s1;
+    int64_t base[PHASES]; /* of a vector's words the first */
+    _Alignas(64) int32_t lanes[PHASES][WORDS];
+} near_rows;
+
+static bool find_lanes(near_rows *t)
+{
+    int64_t row = 0, place = 0, in_row = 0, part = 0;
+    for (int64_t p = 0; p < t->phases; p++) {
+        int64_t from[WORDS], first = INT64_MAX;
+        for (int64_t i = 0; i < WORDS; i++) {
+            from[i] = place + part;
+            if (from[i] < first) first = from[i];
+            if (++part == t->words) part = 0, place += t->s0;
+            if (++in_row == t->row) in_row = 0, place = ++row * t->s1;
+        }
+        for (int64_t i = 0; i < WORDS; i++) {
+            if (from[i] - first >= 2 * WORDS) return false;
+            t->lanes[p][i] = (int32_t)(from[i] - first);
+        }
+        t->base[p] = first;
+    }
+    return true;
+}
+
+/* `total` words, and no word is read from `last` on. */
+static void copy_by_lanes(const near_rows *t, int64_t total, int64_t last, int32_t *to,
+                          const int32_t *from)
+{
+    int64_t step = t->phases * WORDS / t->row * t->s1;
+    for (int64_t at = 0, turn = 0; at < total; turn += step) {
+        for (int64_t p = 0; p < t->phases && at < total; p++, at += WORDS) {
+            int64_t first = turn + t->base[p], n = last - first;
+            words_t v, w, where;
+            memcpy(&where, t->lanes[p], sizeof where);
+            if (total - at >= WORDS && n >= 2 * WORDS) {
+                memcpy(&v, from + first, sizeof v);
+                memcpy(&w, from + first + WORDS, sizeof w);
+            } else if (total - at >= WORDS) {
+                v = load_words(from + first, n);
+                w = load_words(from + first + WORDS, n - WORDS);
+            } else {
+                for (int64_t i = 0; at + i < total; i++)
+                    memcpy(to + at + i, from + first + t->lanes[p][i], 4);
+                return;
+            }
+            v = pick_words(v, w, where);
+            memcpy(to + at, &v, sizeof v);
+        }
+    }
+}
+
+static bool copy_near_rows(size_t width, const tn_strided_inner *l, char *dst, const char *src)
+{
+    if (width != 4 && width != 8) return false;
+    int64_t words = (int64_t)width / 4;
+    near_rows t = {
+        .phases = 1, .words = words, .row = l->d0 * words, .s0 = l->src0 / 4, .s1 = l->src1 / 4};
+    int64_t total = t.row * l->d1;
+    if (t.row * 4 >= 64 || l->src0 % 4 || l->src1 % 4 || total < 4 * WORDS) return false;
+    if (total * l->d2 < 16 * t.row * WORDS) return false;
+    while (t.phases * WORDS % t.row) t.phases++;
+    if (t.phases > PHASES || !find_lanes(&t)) return false;
+    int64_t last = words;
+    if (t.s0 > 0) last += (l->d0 - 1) * t.s0;
+    if (t.s1 > 0) last += (l->d1 - 1) * t.s1;
+    for (int64_t i = 0; i < l->d2; i++)
+        copy_by_lanes(&t, total, last, (int32_t *)(dst + i * l->dst2),
+                      (const int32_t *)(src + i * l->src2));
+    return true;
+}
+
+#else
+static bool copy_near_rows(size_t width, const tn_strided_inner *l, char *dst, const char *src)
+{
+    (void)width, (void)l, (void)dst, (void)src;
+    return false;
+}
+#endif
+
+/* --- any --- */
 
 #define DEFINE_LOOPS(T)                                                                            \
     static void fill_##T(const tn_strided_inner *l, char *dst, const char *src)                    \
@@ -65,8 +225,13 @@ DEFINE_LOOPS(w4)
 DEFINE_LOOPS(w8)
 DEFINE_LOOPS(w16)
 
-void TN_ISA_NAME(tn_copy_loop)(size_t width, const tn_strided_inner *l, char *dst, const char *src)
+static void copy_inner(size_t width, const tn_strided_inner *l, char *dst, const char *src)
 {
+    int64_t w = (int64_t)width;
+    if (l->d1 > 1 && l->dst0 == w && l->src0 == w) {
+        copy_rows(l, l->d0 * w, dst, src);
+        return;
+    }
     switch (width) {
     case 1: copy_w1(l, dst, src); return;
     case 2: copy_w2(l, dst, src); return;
@@ -74,6 +239,13 @@ void TN_ISA_NAME(tn_copy_loop)(size_t width, const tn_strided_inner *l, char *ds
     case 8: copy_w8(l, dst, src); return;
     default: copy_w16(l, dst, src); return;
     }
+}
+
+void TN_ISA_NAME(tn_copy_loop)(size_t width, const tn_strided_inner *l, char *dst, const char *src)
+{
+    bool dense = l->dst0 == (int64_t)width && l->dst1 == l->d0 * l->dst0;
+    if (l->d1 > 1 && dense && copy_near_rows(width, l, dst, src)) return;
+    for (int64_t i = 0; i < l->d2; i++) copy_inner(width, l, dst + i * l->dst2, src + i * l->src2);
 }
 
 void TN_ISA_NAME(tn_fill_loop)(size_t width, const tn_strided_inner *l, char *dst, const char *src)

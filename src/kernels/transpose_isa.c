@@ -154,7 +154,8 @@ TN_INLINE void lines_8(const tn_transpose_shape *s, char *dst, const char *src, 
 static void edge(size_t width, const tn_transpose_shape *t, int64_t rows, int64_t columns,
                  char *dst, const char *src)
 {
-    tn_strided_inner l = {.d1 = columns,
+    tn_strided_inner l = {.d2 = 1,
+                          .d1 = columns,
                           .d0 = rows,
                           .dst1 = t->dst_row,
                           .dst0 = (int64_t)width,

@@ -33,12 +33,15 @@ void tn_strided_push(tn_strided *s, int64_t dim, int64_t dst, int64_t src)
 
 static void copy_loop(size_t width, const inner *l, char *dst, const char *src)
 {
+    enum { INLINE = 512 };
     size_t run = (size_t)l->d0 * width;
-    if (run < 64) {
+    if (run < 64 || (run <= INLINE && l->d1 * l->d2 > 1)) {
         tn_copy_loop(width, l, dst, src);
         return;
     }
-    for (int64_t i = 0; i < l->d1; i++) memcpy(dst + i * l->dst1, src + i * l->src1, run);
+    for (int64_t k = 0; k < l->d2; k++)
+        for (int64_t i = 0; i < l->d1; i++)
+            memcpy(dst + k * l->dst2 + i * l->dst1, src + k * l->src2 + i * l->src1, run);
 }
 
 /* Source contiguous along i, destination along j. */
@@ -100,6 +103,9 @@ void tn_strided_prepare(const tn_strided *nest, size_t width, tn_strided_plan *p
     if (!s->rank) return;
     uint32_t last = s->rank - 1;
     int64_t w = (int64_t)width;
+    if (last >= 2 && s->dims[last - 1] < 8 && s->dims[last - 2] > s->dims[last - 1] &&
+        s->src[last] != 0)
+        move_to(s, last - 2, last - 1);
     if (s->src[last] == 0) {
         p->kind = FILL;
     } else if (s->dst[last] == w && s->src[last] == w) {
@@ -120,22 +126,21 @@ static bool weave(size_t width, const inner *l, char *dst, const char *src)
     int64_t w = (int64_t)width;
     if (l->d0 >= 2 && l->d0 <= 4) return l->d1 >= 16 && tn_weave_loop(width, l, dst, src);
     if (l->d1 < 2 || l->d1 > 4 || l->src1 != w || l->d0 < 16) return false;
-    inner turned = {l->d0, l->d1, l->dst0, l->dst1, l->src0, l->src1};
+    inner turned = {l->d0, l->d1, l->dst0, l->dst1, l->src0, l->src1, 1, 0, 0};
     return tn_weave_loop(width, &turned, dst, src);
 }
 
 static void run_inner(int kind, size_t width, bool stream, const inner *l, char *dst,
                       const char *src)
 {
-    switch (kind) {
-    case COPY: copy_loop(width, l, dst, src); return;
-    case FILL:
-        if (!weave(width, l, dst, src)) tn_fill_loop(width, l, dst, src);
+    if (kind == COPY || kind == STRIDED) {
+        (kind == COPY ? copy_loop : tn_copy_loop)(width, l, dst, src);
         return;
-    case TRANSPOSE:
-        if (!weave(width, l, dst, src)) transpose_loop(width, stream, l, dst, src);
-        return;
-    default: tn_copy_loop(width, l, dst, src); return;
+    }
+    for (int64_t i = 0; i < l->d2; i++, dst += l->dst2, src += l->src2) {
+        if (weave(width, l, dst, src)) continue;
+        if (kind == FILL) tn_fill_loop(width, l, dst, src);
+        else transpose_loop(width, stream, l, dst, src);
     }
 }
 
@@ -145,7 +150,7 @@ void tn_strided_execute(const tn_strided_plan *p, void *to, const void *from)
     if (s->empty) return;
     char *dst = to;
     const char *src = from;
-    inner l = {.d1 = 1, .d0 = 1};
+    inner l = {.d2 = 1, .d1 = 1, .d0 = 1};
     uint32_t outer = s->rank;
     if (outer) {
         outer--;
@@ -158,6 +163,12 @@ void tn_strided_execute(const tn_strided_plan *p, void *to, const void *from)
         l.d1 = s->dims[outer];
         l.dst1 = s->dst[outer];
         l.src1 = s->src[outer];
+    }
+    if (outer) {
+        outer--;
+        l.d2 = s->dims[outer];
+        l.dst2 = s->dst[outer];
+        l.src2 = s->src[outer];
     }
     if (!outer) {
         run_inner(p->kind, p->width, p->stream, &l, dst, src);
@@ -244,20 +255,14 @@ void tn_strided_copy_run(const tn_strided_copy *c, void *to, const void *from)
 {
     char *dst = to;
     const char *src = from;
-    inner l = {.d1 = 1, .d0 = 1};
+    inner l = {.d2 = 1, .d1 = 1, .d0 = 1};
     uint32_t n = c->rank;
     if (n) n--, l.d0 = c->dims[n], l.dst0 = c->dst_steps[n], l.src0 = c->src_steps[n];
     if (n) n--, l.d1 = c->dims[n], l.dst1 = c->dst_steps[n], l.src1 = c->src_steps[n];
-    if (!n) {
-        run_inner(c->kind, c->width, false, &l, dst, src);
-        return;
-    }
-    int64_t outer = n > 1 ? c->dims[0] : 1, middle = c->dims[n - 1];
-    for (int64_t i = 0; i < outer; i++)
-        for (int64_t j = 0; j < middle; j++)
-            run_inner(c->kind, c->width, false, &l,
-                      dst + i * c->dst_steps[0] * (n > 1) + j * c->dst_steps[n - 1],
-                      src + i * c->src_steps[0] * (n > 1) + j * c->src_steps[n - 1]);
+    if (n) n--, l.d2 = c->dims[n], l.dst2 = c->dst_steps[n], l.src2 = c->src_steps[n];
+    for (int64_t i = 0; i < (n ? c->dims[0] : 1); i++)
+        run_inner(c->kind, c->width, false, &l, dst + i * c->dst_steps[0] * n,
+                  src + i * c->src_steps[0] * n);
 }
 
 void tn_strided_run(const tn_strided *s, size_t width, void *dst, const void *src,
