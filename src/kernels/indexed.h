@@ -22,6 +22,7 @@ typedef struct {
     int64_t step, operand_step, other_step; /* bytes */
     int64_t size;                           /* elements of a window */
     char *operand, *other;
+    bool stream; /* gather writes long windows past the caches */
 } tn_indexed_run;
 
 typedef void tn_indexed_fn(const tn_indexed_run *r);

@@ -5,6 +5,7 @@
 #include "kernels/elementwise_types.h"
 #include "kernels/indexed.h"
 #include "kernels/isa.h"
+#include "kernels/stream_lines.h"
 
 #if defined __AVX512F__
 #include <immintrin.h>
@@ -108,6 +109,7 @@ static int64_t gather_vectors_i32_8(const tn_indexed_run *r)
 typedef struct {
     uint64_t words[4];
 } quarter;
+enum { STREAMED_WINDOW = 256 };
 #define DEFINE_WINDOWS(s, NAME, I)                                                                 \
     static void gather_windows_##s(const tn_indexed_run *r, size_t bytes)                          \
     {                                                                                              \
@@ -116,7 +118,10 @@ typedef struct {
         else if (bytes > 8 && bytes <= 16) COPY_WINDOWS(COPY_ENDS(uint64_t))                       \
         else if (bytes > 16 && bytes <= 32) COPY_WINDOWS(COPY_ENDS(wide))                          \
         else if (bytes > 32 && bytes <= 64) COPY_WINDOWS(COPY_ENDS(quarter))                       \
-        else COPY_WINDOWS(ASK_FOR(indices); memcpy(to, from, bytes))                               \
+        else if (r->stream && bytes >= STREAMED_WINDOW) {                                          \
+            COPY_WINDOWS(ASK_FOR(indices); tn_stream_out(to, from, (int64_t)bytes))                \
+            tn_end_stream();                                                                       \
+        } else COPY_WINDOWS(ASK_FOR(indices); memcpy(to, from, bytes))                             \
     }
 INDEX_TYPES(DEFINE_WINDOWS)
 

@@ -6,6 +6,7 @@
 
 #include "kernels/interleave.h"
 #include "kernels/simd.h"
+#include "kernels/stream_lines.h"
 
 /* Elements by width, without alignment: widened runs start anywhere. */
 typedef uint8_t w1 __attribute__((may_alias));
@@ -21,6 +22,37 @@ static int64_t one_of_few(size_t width, int64_t step, int64_t n, char *dst, cons
     if (step <= 0 || step % w || step / w > TN_INTERLEAVED) return 0;
     /* Vectors reach up to the element before the next one, and the last one has no next one. */
     return TN_ISA_NAME(tn_separate)(width, step / w, src, n - 1, 1, &dst);
+}
+
+/* --- past the caches --- */
+
+enum { STREAMED_ROW = 256, CHUNK = 4096 };
+
+/* A row by way of memory that stays in the cache. */
+static void stream_row(size_t width, int64_t n, int64_t step, char *dst, const char *src,
+                       tn_strided_loop_fn *loop)
+{
+    _Alignas(64) char chunk[CHUNK];
+    int64_t w = (int64_t)width, most = CHUNK / w;
+    int64_t m = (int64_t)((CHUNK - (uintptr_t)dst % TN_LINE) / width);
+    for (; n; n -= m, dst += m * w, src += m * step, m = most) {
+        if (m > n) m = n;
+        tn_strided_inner l = {.d2 = 1, .d1 = 1, .d0 = m, .dst0 = w, .src0 = step};
+        loop(width, &l, chunk, src);
+        tn_stream_out(dst, chunk, m * w);
+    }
+}
+
+static bool stream_rows(size_t width, const tn_strided_inner *l, char *dst, const char *src,
+                        tn_strided_loop_fn *loop)
+{
+    int64_t w = (int64_t)width, run = l->d0 * w;
+    if (!l->stream || l->dst0 != w || run < STREAMED_ROW) return false;
+    for (int64_t i = 0; i < l->d1; i++, dst += l->dst1, src += l->src1) {
+        if (l->src0 == w) tn_stream_out(dst, src, run);
+        else stream_row(width, l->d0, l->src0, dst, src, loop);
+    }
+    return true;
 }
 
 /* --- rows that are contiguous on both sides --- */
@@ -228,6 +260,7 @@ DEFINE_LOOPS(w16)
 static void copy_inner(size_t width, const tn_strided_inner *l, char *dst, const char *src)
 {
     int64_t w = (int64_t)width;
+    if (stream_rows(width, l, dst, src, copy_inner)) return;
     if (l->d1 > 1 && l->dst0 == w && l->src0 == w) {
         copy_rows(l, l->d0 * w, dst, src);
         return;
@@ -246,10 +279,15 @@ void TN_ISA_NAME(tn_copy_loop)(size_t width, const tn_strided_inner *l, char *ds
     bool dense = l->dst0 == (int64_t)width && l->dst1 == l->d0 * l->dst0;
     if (l->d1 > 1 && dense && copy_near_rows(width, l, dst, src)) return;
     for (int64_t i = 0; i < l->d2; i++) copy_inner(width, l, dst + i * l->dst2, src + i * l->src2);
+    if (l->stream) tn_end_stream();
 }
 
 void TN_ISA_NAME(tn_fill_loop)(size_t width, const tn_strided_inner *l, char *dst, const char *src)
 {
+    if (stream_rows(width, l, dst, src, TN_ISA_NAME(tn_fill_loop))) {
+        tn_end_stream();
+        return;
+    }
     switch (width) {
     case 1: fill_w1(l, dst, src); return;
     case 2: fill_w2(l, dst, src); return;

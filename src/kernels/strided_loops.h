@@ -14,6 +14,7 @@
 typedef struct {
     int64_t d1, d0, dst1, dst0, src1, src0;
     int64_t d2, dst2, src2; /* tn_copy_loop's alone */
+    bool stream;            /* past the caches, where what is written lies side by side */
 } tn_strided_inner;
 
 typedef void tn_strided_loop_fn(size_t width, const tn_strided_inner *l, char *dst,

@@ -200,7 +200,9 @@ tn_status *tn_eval_concatenate(const tn_op *op, const tn_eval_context *ctx,
                         interleave_rows, &j);
         return NULL;
     }
-    if (rows > 1 && row * w >= 64 * (int64_t)op->n_operands && !tn_strided_is_recording()) {
+    bool streams = row * w / op->n_operands * rows >= TN_STREAMED_BYTES;
+    if (rows > 1 && row * w >= 64 * (int64_t)op->n_operands && !streams &&
+        !tn_strided_is_recording()) {
         rows_job j = {operands, op->n_operands, row * w, run * w, d, results[0].data};
         tn_parallel_for(ctx->pool, rows, (double)j.row * 0.1, join_rows, &j);
         return NULL;

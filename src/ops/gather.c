@@ -71,6 +71,7 @@ typedef struct {
     char *dst;
     tn_indexed_fn *indexed; /* for contiguous windows, by one index each */
     int64_t size;           /* elements of such a window */
+    bool stream;            /* past the caches */
 } job;
 
 #define COPY_ELEMENTS(T)                                                                           \
@@ -93,7 +94,8 @@ static void gather_indexed(void *ctx, int64_t begin, int64_t end)
                             .other_step = inner.other,
                             .size = j->size,
                             .operand = (char *)j->src + at.operand,
-                            .other = j->dst + at.other};
+                            .other = j->dst + at.other,
+                            .stream = j->stream};
         j->indexed(&r);
         begin += at.n;
     }
@@ -194,7 +196,11 @@ tn_status *tn_eval_gather(const tn_op *op, const tn_eval_context *ctx, const tn_
     windows.clamp = true;
     tn_strided_plan window;
     tn_strided_prepare(&nest, (size_t)tn_width(from), &window);
-    job j = {&windows, &window, operands[0].data, results[0].data};
+    job j = {.windows = &windows,
+             .window = &window,
+             .src = operands[0].data,
+             .dst = results[0].data,
+             .stream = tn_type_bytes(to) >= TN_STREAMED_BYTES};
     find_indexed(&j);
     double bytes = (double)tn_type_bytes(to) / (double)windows.n;
     tn_parallel_for(ctx->pool, windows.n, (j.indexed ? 1 : 3) + bytes * 0.2,

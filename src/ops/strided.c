@@ -7,7 +7,6 @@
 #include "kernels/transpose.h"
 
 enum { COPY, FILL, STRIDED, TRANSPOSE };
-enum { STREAM = 4 << 20 /* bytes that are written past the caches */ };
 
 typedef tn_strided_inner inner;
 
@@ -35,7 +34,7 @@ static void copy_loop(size_t width, const inner *l, char *dst, const char *src)
 {
     enum { INLINE = 512 };
     size_t run = (size_t)l->d0 * width;
-    if (run < 64 || (run <= INLINE && l->d1 * l->d2 > 1)) {
+    if (run < 64 || l->stream || (run <= INLINE && l->d1 * l->d2 > 1)) {
         tn_copy_loop(width, l, dst, src);
         return;
     }
@@ -126,12 +125,11 @@ static bool weave(size_t width, const inner *l, char *dst, const char *src)
     int64_t w = (int64_t)width;
     if (l->d0 >= 2 && l->d0 <= 4) return l->d1 >= 16 && tn_weave_loop(width, l, dst, src);
     if (l->d1 < 2 || l->d1 > 4 || l->src1 != w || l->d0 < 16) return false;
-    inner turned = {l->d0, l->d1, l->dst0, l->dst1, l->src0, l->src1, 1, 0, 0};
+    inner turned = {l->d0, l->d1, l->dst0, l->dst1, l->src0, l->src1, 1, 0, 0, false};
     return tn_weave_loop(width, &turned, dst, src);
 }
 
-static void run_inner(int kind, size_t width, bool stream, const inner *l, char *dst,
-                      const char *src)
+static void run_inner(int kind, size_t width, const inner *l, char *dst, const char *src)
 {
     if (kind == COPY || kind == STRIDED) {
         (kind == COPY ? copy_loop : tn_copy_loop)(width, l, dst, src);
@@ -140,7 +138,7 @@ static void run_inner(int kind, size_t width, bool stream, const inner *l, char 
     for (int64_t i = 0; i < l->d2; i++, dst += l->dst2, src += l->src2) {
         if (weave(width, l, dst, src)) continue;
         if (kind == FILL) tn_fill_loop(width, l, dst, src);
-        else transpose_loop(width, stream, l, dst, src);
+        else transpose_loop(width, l->stream, l, dst, src);
     }
 }
 
@@ -150,7 +148,7 @@ void tn_strided_execute(const tn_strided_plan *p, void *to, const void *from)
     if (s->empty) return;
     char *dst = to;
     const char *src = from;
-    inner l = {.d2 = 1, .d1 = 1, .d0 = 1};
+    inner l = {.d2 = 1, .d1 = 1, .d0 = 1, .stream = p->stream};
     uint32_t outer = s->rank;
     if (outer) {
         outer--;
@@ -171,13 +169,13 @@ void tn_strided_execute(const tn_strided_plan *p, void *to, const void *from)
         l.src2 = s->src[outer];
     }
     if (!outer) {
-        run_inner(p->kind, p->width, p->stream, &l, dst, src);
+        run_inner(p->kind, p->width, &l, dst, src);
         return;
     }
     int64_t at[TN_STRIDED_MAX];
     memset(at, 0, outer * sizeof *at);
     for (;;) {
-        run_inner(p->kind, p->width, p->stream, &l, dst, src);
+        run_inner(p->kind, p->width, &l, dst, src);
         uint32_t k = outer;
         for (;;) {
             if (!k--) return;
@@ -261,7 +259,7 @@ void tn_strided_copy_run(const tn_strided_copy *c, void *to, const void *from)
     if (n) n--, l.d1 = c->dims[n], l.dst1 = c->dst_steps[n], l.src1 = c->src_steps[n];
     if (n) n--, l.d2 = c->dims[n], l.dst2 = c->dst_steps[n], l.src2 = c->src_steps[n];
     for (int64_t i = 0; i < (n ? c->dims[0] : 1); i++)
-        run_inner(c->kind, c->width, false, &l, dst + i * c->dst_steps[0] * n,
+        run_inner(c->kind, c->width, &l, dst + i * c->dst_steps[0] * n,
                   src + i * c->src_steps[0] * n);
 }
 
@@ -282,7 +280,7 @@ void tn_strided_run(const tn_strided *s, size_t width, void *dst, const void *sr
         elements *= (double)n->dims[i];
         if (n->dims[0] < 64 && n->dims[i] > n->dims[j.split]) j.split = i;
     }
-    p.stream = elements * (double)p.width >= STREAM;
+    p.stream = elements * (double)p.width >= TN_STREAMED_BYTES;
     if (!pool || !n->rank || elements * (double)p.width < 32768) {
         tn_strided_execute(&p, dst, src);
         return;

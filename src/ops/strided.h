@@ -20,6 +20,9 @@
  * nest holds no more. */
 #define TN_STRIDED_MAX 64
 
+/* So many bytes are written past the caches. */
+enum { TN_STREAMED_BYTES = 4 << 20 };
+
 typedef struct {
     uint32_t rank;
     bool empty; /* some loop has no iterations */

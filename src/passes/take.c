@@ -8,6 +8,9 @@
  * added. So the way from the program's indices to the numbers that it makes of what they name is
  * one pass over memory.
  *
+ * Before:  gather(%x: tensor<4x8x2xf32>, concatenate(%i, %j), slice_sizes = [1, 1, 2])
+ * After:   gather(reshape(%x): tensor<32x2xf32>, clamp(0, %i, 3) * 8 + clamp(0, %j, 7))
+ *
  * Before:  scatter(%x: tensor<4x8x2xf32>, concatenate(%i, %j), %u)
  * After:   %k = select(%i and %j are inside, %i * 8 + %j, -1)
  *          scatter(reshape(%x): tensor<32x2xf32>, %k, %u)
@@ -176,42 +179,7 @@ static bool is_candidate(const tn_op *op)
            tn_element_type_bytes(t->element) <= 16 && !(l && l->splat);
 }
 
-static void rewrite_gather(tn_module *m, tn_op *op, bool *changed)
-{
-    if (!is_candidate(op)) return;
-    const tn_type *t = tn_operand_type(op, 0), *r = tn_result_type(op, 0);
-    tn_window_dims d = tn_gather_dims(op);
-    uint32_t n;
-    const int64_t *sizes = tn_op_ints(op, TN_ATTR_slice_sizes, &n);
-    int64_t step_of[RANK_AT_MOST], step[RANK_AT_MOST], all = 1, places[RANK_AT_MOST];
-    for (uint32_t i = t->rank; i--; all *= t->dims[i]) step_of[i] = all;
-    find_steps(op, &d, step_of, step);
-    if (has_runs(op, &d, step)) return;
-    linear l = {.m = m, .op = op, .type = i32_of(m, r->rank, r->dims)};
-    uint32_t n_places = 0;
-    for (uint32_t i = 0; i < r->rank; i++)
-        if (!tn_ints_have(d.window_dims, i)) places[n_places++] = i;
-    for (uint32_t k = 0; k < d.index_map.n; k++) {
-        int64_t dim = d.index_map.v[k];
-        tn_value *v = component(&l, &d, k);
-        if (!v) return;
-        if (t->dims[dim] == sizes[dim]) continue;
-        /* An index into all that there is is moved inside by the op itself. */
-        bool plain = v->type->element == TN_I32 && t->dims[dim] == all && r->rank == n_places;
-        if (!plain) v = times(&l, clamped(&l, v, t->dims[dim] - sizes[dim]), step_of[dim]);
-        add(&l, v);
-    }
-    if (!l.sum) return;
-    if (tn_type_elements(l.sum->type) != tn_type_elements(r))
-        l.sum = broadcast(&l, l.sum, l.type, places);
-    else if (r->rank != n_places) l.sum = reshaped(&l, l.sum, l.type);
-    add_ramps(&l, step);
-    tn_value *in[] = {op->operands[0], l.sum};
-    tn_rewrite_by(op, &tn_rewrite_op(m, op, TN_OP_take, r, 2, in)->results[0]);
-    *changed = true;
-}
-
-/* --- scatter --- */
+/* --- several indices of leading dimensions --- */
 
 static tn_value *compared(const linear *l, tn_value *v, int64_t direction, int64_t with)
 {
@@ -244,9 +212,103 @@ static bool has_leading_indices(const tn_op *op, const tn_window_dims *d)
     for (uint32_t i = 0; i < d->index_map.n; i++)
         if (!tn_ints_have(d->dropped_dims, i) || !tn_ints_have(d->index_map, i)) return false;
     const tn_type *t = tn_operand_type(op, 0), *index = tn_operand_type(op, 1);
+    if (op->kind == TN_OP_scatter && !tn_type_is_static(tn_operand_type(op, 2))) return false;
     return tn_type_is_static(t) && tn_type_is_static(index) && !t->quantization &&
-           !tn_is_empty(t) && tn_type_is_static(tn_operand_type(op, 2)) &&
-           t->rank <= RANK_AT_MOST && index->rank < RANK_AT_MOST;
+           !tn_is_empty(t) && t->rank <= RANK_AT_MOST && index->rank < RANK_AT_MOST &&
+           tn_type_elements(index) / d->index_map.n >= POSITIONS_AT_LEAST;
+}
+
+/* Steps of the leading dimensions among their places; false where these are too many. */
+static bool leading_steps(const tn_type *t, uint32_t n, int64_t *step, int64_t *all)
+{
+    *all = 1;
+    for (uint32_t i = n; i--;) {
+        step[i] = *all;
+        if (__builtin_mul_overflow(*all, t->dims[i], all) || *all > INT32_MAX) return false;
+    }
+    return true;
+}
+
+/* `op` with one dimension and one index in place of the n leading ones; its result is as before. */
+static tn_op *by_one_index(const linear *l, uint32_t n, int64_t all, tn_value *at)
+{
+    const tn_type *t = tn_operand_type(l->op, 0);
+    int64_t dims[RANK_AT_MOST + 1];
+    uint32_t rank = at->type->rank;
+    tn_op *op = tn_op_clone(l->m, l->op, tn_value_map_new(l->m->arena, 16));
+    memcpy(dims, at->type->dims, rank * sizeof *dims);
+    dims[rank++] = 1;
+    op->operands[1] = reshaped(l, at, i32_of(l->m, rank, dims));
+    tn_op_set_attr(l->m, op, TN_ATTR_index_vector_dim, tn_attr_int(l->m->arena, rank - 1));
+    rank = 0;
+    dims[rank++] = all;
+    for (uint32_t i = n; i < t->rank; i++) dims[rank++] = t->dims[i];
+    op->operands[0] = reshaped(l, l->op->operands[0], tn_type_like(l->m->arena, t, rank, dims));
+    return op;
+}
+
+static bool rewrite_gather_of_windows(linear *l, const tn_window_dims *d, const int64_t *sizes)
+{
+    tn_module *m = l->m;
+    tn_op *op = l->op;
+    if (!has_leading_indices(op, d)) return false;
+    const tn_type *t = tn_operand_type(op, 0);
+    uint32_t n = d->index_map.n;
+    int64_t step[RANK_AT_MOST], all, rest[RANK_AT_MOST];
+    if (!leading_steps(t, n, step, &all)) return false;
+    for (uint32_t k = 0; k < n; k++) {
+        tn_value *v = component(l, d, k);
+        if (!v) return false;
+        int64_t dim = d->index_map.v[k];
+        add(l, times(l, clamped(l, v, t->dims[dim] - 1), step[dim]));
+    }
+    tn_op *by_one = by_one_index(l, n, all, l->sum);
+    rest[0] = 1;
+    for (uint32_t i = n; i < t->rank; i++) rest[i - n + 1] = sizes[i];
+    tn_rewrite_ints(m, by_one, TN_ATTR_slice_sizes, rest, t->rank - n + 1);
+    tn_rewrite_ints(m, by_one, TN_ATTR_collapsed_slice_dims, (int64_t[]){0}, 1);
+    tn_rewrite_ints(m, by_one, TN_ATTR_start_index_map, (int64_t[]){0}, 1);
+    tn_op_insert_before(op, by_one);
+    tn_rewrite_by(op, &by_one->results[0]);
+    return true;
+}
+
+static void rewrite_gather(tn_module *m, tn_op *op, bool *changed)
+{
+    if (!is_candidate(op)) return;
+    const tn_type *t = tn_operand_type(op, 0), *r = tn_result_type(op, 0);
+    tn_window_dims d = tn_gather_dims(op);
+    uint32_t n;
+    const int64_t *sizes = tn_op_ints(op, TN_ATTR_slice_sizes, &n);
+    int64_t step_of[RANK_AT_MOST], step[RANK_AT_MOST], all = 1, places[RANK_AT_MOST];
+    for (uint32_t i = t->rank; i--; all *= t->dims[i]) step_of[i] = all;
+    find_steps(op, &d, step_of, step);
+    linear l = {.m = m, .op = op, .type = i32_of(m, r->rank, r->dims)};
+    if (has_runs(op, &d, step)) {
+        *changed |= rewrite_gather_of_windows(&l, &d, sizes);
+        return;
+    }
+    uint32_t n_places = 0;
+    for (uint32_t i = 0; i < r->rank; i++)
+        if (!tn_ints_have(d.window_dims, i)) places[n_places++] = i;
+    for (uint32_t k = 0; k < d.index_map.n; k++) {
+        int64_t dim = d.index_map.v[k];
+        tn_value *v = component(&l, &d, k);
+        if (!v) return;
+        if (t->dims[dim] == sizes[dim]) continue;
+        /* An index into all that there is is moved inside by the op itself. */
+        bool plain = v->type->element == TN_I32 && t->dims[dim] == all && r->rank == n_places;
+        if (!plain) v = times(&l, clamped(&l, v, t->dims[dim] - sizes[dim]), step_of[dim]);
+        add(&l, v);
+    }
+    if (!l.sum) return;
+    if (tn_type_elements(l.sum->type) != tn_type_elements(r))
+        l.sum = broadcast(&l, l.sum, l.type, places);
+    else if (r->rank != n_places) l.sum = reshaped(&l, l.sum, l.type);
+    add_ramps(&l, step);
+    tn_value *in[] = {op->operands[0], l.sum};
+    tn_rewrite_by(op, &tn_rewrite_op(m, op, TN_OP_take, r, 2, in)->results[0]);
+    *changed = true;
 }
 
 static void rewrite_scatter(tn_module *m, tn_op *op, bool *changed)
@@ -254,14 +316,9 @@ static void rewrite_scatter(tn_module *m, tn_op *op, bool *changed)
     if (op->n_operands != 3) return;
     tn_window_dims d = tn_scatter_dims(op);
     if (!has_leading_indices(op, &d)) return;
-    const tn_type *t = tn_operand_type(op, 0), *index = tn_operand_type(op, 1);
-    const tn_type *old = tn_result_type(op, 0);
-    if (tn_type_elements(index) / d.index_map.n < POSITIONS_AT_LEAST) return;
-    int64_t step[RANK_AT_MOST], all = 1, dims[RANK_AT_MOST];
-    for (uint32_t i = d.index_map.n; i--;) {
-        step[i] = all;
-        if (__builtin_mul_overflow(all, t->dims[i], &all) || all > INT32_MAX) return;
-    }
+    const tn_type *t = tn_operand_type(op, 0), *old = tn_result_type(op, 0);
+    int64_t step[RANK_AT_MOST], all;
+    if (!leading_steps(t, d.index_map.n, step, &all)) return;
     linear l = {.m = m, .op = op};
     tn_value *inside = NULL;
     for (uint32_t k = 0; k < d.index_map.n; k++) {
@@ -274,19 +331,11 @@ static void rewrite_scatter(tn_module *m, tn_op *op, bool *changed)
     }
     tn_value *choice[] = {inside, l.sum, tn_rewrite_splat(m, op, l.sum->type, -1)};
     tn_value *at = &tn_rewrite_op(m, op, TN_OP_select, l.sum->type, 3, choice)->results[0];
-    uint32_t rank = 0, vector_dim = at->type->rank;
-    for (; rank < vector_dim; rank++) dims[rank] = at->type->dims[rank];
-    dims[rank++] = 1;
-    tn_op *by_one = tn_op_clone(m, op, tn_value_map_new(m->arena, 16));
-    by_one->operands[1] = reshaped(&l, at, i32_of(m, rank, dims));
-    rank = 0;
-    dims[rank++] = all;
-    for (uint32_t i = d.index_map.n; i < t->rank; i++) dims[rank++] = t->dims[i];
-    by_one->operands[0] = reshaped(&l, op->operands[0], tn_type_like(m->arena, t, rank, dims));
-    by_one->results[0].type = tn_type_like(m->arena, old, rank, dims);
+    tn_op *by_one = by_one_index(&l, d.index_map.n, all, at);
+    const tn_type *flat = tn_operand_type(by_one, 0);
+    by_one->results[0].type = tn_type_like(m->arena, old, flat->rank, flat->dims);
     tn_rewrite_ints(m, by_one, TN_ATTR_inserted_window_dims, (int64_t[]){0}, 1);
     tn_rewrite_ints(m, by_one, TN_ATTR_scatter_dims_to_operand_dims, (int64_t[]){0}, 1);
-    tn_op_set_attr(m, by_one, TN_ATTR_index_vector_dim, tn_attr_int(m->arena, vector_dim));
     tn_op_insert_before(op, by_one);
     tn_region_put_in(&by_one->regions[0], op->region->function);
     tn_rewrite_by(op, reshaped(&l, &by_one->results[0], old));
