@@ -389,6 +389,81 @@ TEST(few_arrays_are_interleaved_and_separated)
             for (int i = 0; i < 7; i++) check_few(widths[w], k, sizes[i]);
 }
 
+/* Rows of `n` elements that begin `apart` elements from each other, read with `step`, become rows
+ * side by side, `times` over; in memory that ends where they do. */
+static void check_short_rows(size_t width, int64_t n, int64_t step, int64_t apart, int64_t rows,
+                             int64_t times)
+{
+    int64_t w = (int64_t)width, low = 0, high = 0;
+    if (step < 0) low += step * (n - 1);
+    else high += step * (n - 1);
+    if (apart < 0) low += apart * (rows - 1);
+    else high += apart * (rows - 1);
+    int64_t held = high - low + 1;
+    unsigned char *x = malloc((size_t)(held * times) * width);
+    unsigned char *out = malloc((size_t)(n * rows * times) * width);
+    for (int64_t i = 0; i < held * times * w; i++) x[i] = (unsigned char)random_bits();
+    tn_strided s;
+    tn_strided_init(&s);
+    tn_strided_push(&s, times, rows * n * w, held * w);
+    tn_strided_push(&s, rows, n * w, apart * w);
+    tn_strided_push(&s, n, w, step * w);
+    tn_strided_run(&s, width, out, x - low * w, NULL);
+    for (int64_t t = 0; t < times; t++)
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t i = 0; i < n; i++)
+                assert_memory_equal(out + ((t * rows + r) * n + i) * w,
+                                    x + (t * held - low + r * apart + i * step) * w, width);
+    free(x);
+    free(out);
+}
+
+TEST(short_rows_are_moved)
+{
+    static const int64_t steps[] = {-2, -1, 0, 1, 2};
+    for (size_t width = 4; width <= 8; width += 4)
+        for (int64_t n = 1; n < 18; n++)
+            for (int i = 0; i < 5; i++)
+                for (int64_t apart = -n - 1; apart <= n + 2; apart += n > 5 ? 5 : 1)
+                    check_short_rows(width, n, steps[i], apart, 17 + random_below(60),
+                                     1 + random_below(9));
+}
+
+/* More than goes through the caches, from anywhere: the destination begins at any byte. */
+TEST(large_copies_equal_a_walk)
+{
+    enum { ROWS = 37, SPARE = 64 };
+    tn_status *none = tn_thread_pool_create(2, &pool);
+    assert_null(none);
+    for (int k = 0; k < 8; k++) {
+        static const int64_t steps[] = {1, -1, 2, 0};
+        size_t width = k < 4 ? 4 : 1;
+        int64_t w = (int64_t)width, step = steps[k % 4], n = ((5 << 20) + 77) / ROWS / w;
+        int64_t gap = 3, size = ROWS * (n + gap) * w, from = ROWS * (n * 2 + 1) * w;
+        unsigned char *x = malloc((size_t)from), *out = malloc((size_t)size + SPARE);
+        unsigned char *to = out + 4 * random_below(16);
+        for (int64_t i = 0; i < from; i++) x[i] = (unsigned char)(i * 7 >> 3);
+        memset(out, 0xEE, (size_t)size + SPARE);
+        tn_strided s;
+        tn_strided_init(&s);
+        const unsigned char *begin = x + (step < 0 ? n * w : 0);
+        tn_strided_push(&s, ROWS, (n + gap) * w, n * w * (step > 1 ? 2 : 1));
+        tn_strided_push(&s, n, w, step * w);
+        tn_strided_run(&s, width, to, begin, pool);
+        for (int64_t r = 0; r < ROWS; r++) {
+            const unsigned char *row = to + r * (n + gap) * w;
+            const unsigned char *in = begin + r * n * w * (step > 1 ? 2 : 1);
+            for (int64_t i = 0; i < n; i++)
+                if (memcmp(row + i * w, in + i * step * w, width)) fail_msg("row %d", (int)r);
+            for (int64_t i = 0; i < gap * w; i++) assert_int_equal(row[n * w + i], 0xEE);
+        }
+        free(x);
+        free(out);
+    }
+    tn_thread_pool_destroy(pool);
+    pool = NULL;
+}
+
 TEST(large_transposes_are_right_and_quick)
 {
     enum { N = 1024 };
@@ -429,6 +504,8 @@ static int run_all(void)
         cmocka_unit_test(reshape_and_sizes),
         cmocka_unit_test(random_copies_equal_a_walk),
         cmocka_unit_test(few_arrays_are_interleaved_and_separated),
+        cmocka_unit_test(short_rows_are_moved),
+        cmocka_unit_test(large_copies_equal_a_walk),
         cmocka_unit_test(large_transposes_are_right_and_quick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,6 +166,31 @@ TEST(rows_are_added)
     }
 }
 
+/* Windows of many sizes at places that repeat, as those of segments do, in order. */
+TEST(segments_are_summed_in_order)
+{
+    enum { ROWS = 40, MOST = 37, N = 700 };
+    static float table[ROWS * MOST], out[ROWS * MOST], want[ROWS * MOST], update[N * MOST];
+    static int32_t ids[N];
+    for (int width = 1; width <= MOST; width += width < 10 ? 1 : 9) {
+        char types[64], result[16];
+        snprintf(types, sizeof types, "40x%dxf32, 700x1xi32, 700x%dxf32", width, width);
+        snprintf(result, sizeof result, "40x%dxf32", width);
+        tn_op *op = element_op(types, result, TN_OP_add, "f32");
+        SET_INTS(op, update_window_dims, 1);
+        for (int outside = 0; outside < 2; outside++) {
+            for (int i = 0; i < ROWS * width; i++) want[i] = table[i] = 0.1f * (float)i;
+            for (int i = 0; i < N * width; i++) update[i] = (float)random_below(1 << 20) / 7;
+            for (int i = 0; i < N; i++) ids[i] = i * (ROWS + 4 * outside) / N - 2 * outside;
+            for (int i = 0; i < N; i++)
+                for (int k = 0; k < width && ids[i] >= 0 && ids[i] < ROWS; k++)
+                    want[ids[i] * width + k] += update[i * width + k];
+            RUN(op, IN(table, ids, update), OUT(out));
+            assert_memory_equal(out, want, (size_t)(ROWS * width) * sizeof *out);
+        }
+    }
+}
+
 TEST(several_operands_scatter_together)
 {
     tn_op *op = make_op_with_regions(TN_OP_scatter, "4xi32, 4xf64, 2x1xi32, 2xi32, 2xf64",
@@ -219,6 +244,7 @@ int main(void)
         cmocka_unit_test(unsigned_indices_are_large_not_negative),
         cmocka_unit_test(narrow_floats_round_at_each_update),
         cmocka_unit_test(rows_are_added),
+        cmocka_unit_test(segments_are_summed_in_order),
         cmocka_unit_test(several_operands_scatter_together),
         cmocka_unit_test(a_million_updates_are_quick),
     };

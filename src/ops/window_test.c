@@ -164,6 +164,37 @@ TEST(running_totals)
     }
 }
 
+/* Lines of less than a vector, over any dimension, each way; in the order of their elements. */
+TEST(running_totals_of_short_lines)
+{
+    enum { MOST = 5000 };
+    static float x[MOST], out[MOST];
+    for (int i = 0; i < MOST; i++) x[i] = (float)random_below(1 << 20) / 7;
+    for (int n = 3; n < 16; n++) {
+        for (int way = 0; way < 4; way++) {
+            bool last = way & 1, suffix = way & 2;
+            int step = last ? 1 : 6;
+            char type[32], types[48];
+            snprintf(type, sizeof type, last ? "50x6x%dxf32" : "50x%dx6xf32", n);
+            snprintf(types, sizeof types, "%s, f32", type);
+            tn_op *op = make_op_with_regions(TN_OP_reduce_window, types, type, 1);
+            make_binary_region(op, 0, TN_OP_add, "f32");
+            int64_t padding[6] = {0}, one[] = {1, 1, 1}, size[] = {1, last ? 1 : n, last ? n : 1};
+            padding[2 + 2 * last + suffix] = n - 1;
+            set_windows(op, 3, size, one, one, one, padding);
+            float init = 0;
+            RUN(op, IN(x, &init), OUT(out));
+            for (int i = 0; i < 50 * 6 * n; i++) {
+                int at = i / step % n;
+                float want = x[i];
+                if (!suffix && at > 0) want = out[i - step] + x[i];
+                if (suffix && at < n - 1) want = x[i] + out[i + step];
+                assert_true(out[i] == want);
+            }
+        }
+    }
+}
+
 TEST(pools_and_scans_are_quick)
 {
     enum { N = 1 << 20 };
@@ -272,9 +303,13 @@ TEST(random_selections_equal_a_walk)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reduces_the_example), cmocka_unit_test(random_windows_equal_a_walk),
-        cmocka_unit_test(running_totals),      cmocka_unit_test(pools_and_scans_are_quick),
-        cmocka_unit_test(selects_the_example), cmocka_unit_test(random_selections_equal_a_walk),
+        cmocka_unit_test(reduces_the_example),
+        cmocka_unit_test(random_windows_equal_a_walk),
+        cmocka_unit_test(running_totals),
+        cmocka_unit_test(running_totals_of_short_lines),
+        cmocka_unit_test(pools_and_scans_are_quick),
+        cmocka_unit_test(selects_the_example),
+        cmocka_unit_test(random_selections_equal_a_walk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

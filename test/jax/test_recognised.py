@@ -149,6 +149,18 @@ def test_scatters_of_numbers_like_zero_and_nan():
         same(lambda *a: [bits(y) for y in both(*a)], v, at, np.where(np.isnan(u), np.float32(-2), u))
 
 
+def test_gathers_of_windows_by_several_indices():
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((5, 6, 7, 3), dtype=np.float32)
+    i = rng.integers(-9, 9, (4, 30)).astype(np.int32)
+    j = rng.integers(-9, 9, (4, 30)).astype(np.int32)
+    for mode in ("clip", "fill", "promise_in_bounds"):
+        places = (i % 5, j % 6) if mode == "promise_in_bounds" else (i, j)
+        same(lambda x, i, j: x.at[i, j].get(mode=mode), x, *places)
+        same(lambda x, i, j: x.at[j % 5, i % 6, i % 7].get(mode=mode), x, *places)
+        same(lambda x, i, j: x.at[j % 5, :, i % 7].get(mode=mode), x, *places)
+
+
 def test_gathers_along_inner_dimensions():
     x, i = np.arange(3 * 9 * 7 * 40).reshape(3, 9, 7, 40), np.array([5, 0, 6, 3, 3, 1, 2, 5, 4, 0])
     f = lambda np, v, i: [np.take(v, i, 2), np.take(v[..., :5], i, 1), np.take(v[..., :2], i[:8], 2), v[:, :, i[:3]][:, i]]
