@@ -191,13 +191,13 @@ static bool copy_near_rows(size_t width, const tn_strided_inner *l, char *dst, c
         .phases = 1, .words = words, .row = l->d0 * words, .s0 = l->src0 / 4, .s1 = l->src1 / 4};
     int64_t total = t.row * l->d1;
     if (t.row * 4 >= 64 || l->src0 % 4 || l->src1 % 4 || total < 4 * WORDS) return false;
-    if (total * l->d2 < 16 * t.row * WORDS) return false;
+    if (total * (l->d2 ? l->d2 : 1) < 16 * t.row * WORDS) return false;
     while (t.phases * WORDS % t.row) t.phases++;
     if (t.phases > PHASES || !find_lanes(&t)) return false;
     int64_t last = words;
     if (t.s0 > 0) last += (l->d0 - 1) * t.s0;
     if (t.s1 > 0) last += (l->d1 - 1) * t.s1;
-    for (int64_t i = 0; i < l->d2; i++)
+    for (int64_t i = 0; i == 0 || i < l->d2; i++)
         copy_by_lanes(&t, total, last, (int32_t *)(dst + i * l->dst2),
                       (const int32_t *)(src + i * l->src2));
     return true;
@@ -278,7 +278,8 @@ void TN_ISA_NAME(tn_copy_loop)(size_t width, const tn_strided_inner *l, char *ds
 {
     bool dense = l->dst0 == (int64_t)width && l->dst1 == l->d0 * l->dst0;
     if (l->d1 > 1 && dense && copy_near_rows(width, l, dst, src)) return;
-    for (int64_t i = 0; i < l->d2; i++) copy_inner(width, l, dst + i * l->dst2, src + i * l->src2);
+    for (int64_t i = 0; i == 0 || i < l->d2; i++)
+        copy_inner(width, l, dst + i * l->dst2, src + i * l->src2);
     if (l->stream) tn_end_stream();
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strided_loops.h - the innermost loops of a strided copy: i over d1, j over d0, with the bytes
- * that a step takes on either side; and for copies one more around them, over d2. Elements of 1, 2, 4, 8 or 16 bytes at any address; no overlap.
- * Threads: no state. */
+ * that a step takes on either side; and for copies one more around them, over d2. Elements of 1, 2,
+ * 4, 8 or 16 bytes at any address; no overlap. Threads: no state. */
 #ifndef TN_KERNELS_STRIDED_LOOPS_H
 #define TN_KERNELS_STRIDED_LOOPS_H
 
@@ -13,7 +13,7 @@
 
 typedef struct {
     int64_t d1, d0, dst1, dst0, src1, src0;
-    int64_t d2, dst2, src2; /* tn_copy_loop's alone */
+    int64_t d2, dst2, src2; /* tn_copy_loop's alone; 0 as 1 */
     bool stream;            /* past the caches, where what is written lies side by side */
 } tn_strided_inner;
 
