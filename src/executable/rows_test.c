@@ -318,6 +318,23 @@ static const char counted[] =
     "(tensor<RxCxi1>, tensor<i1>) -> tensor<Rxi1>\n"
     "return %m, %n, %a : tensor<RxT>, tensor<Rxi32>, tensor<Rxi1>\n}\n";
 
+/* Dimensions that are not next to each other, of what an op makes. */
+static const char apart[] =
+    "func.func @main(%x: tensor<2xRx3xCxT>, %z: tensor<T>) -> (tensor<2x3xf32>, tensor<Rx3xT>, "
+    "tensor<RxT>) {\n"
+    "%q = stablehlo.multiply %x, %x : tensor<2xRx3xCxT>\n"
+    "%w = stablehlo.convert %q : (tensor<2xRx3xCxT>) -> tensor<2xRx3xCxf32>\n"
+    "%zero = stablehlo.convert %z : (tensor<T>) -> tensor<f32>\n"
+    "%s = stablehlo.reduce(%w init: %zero) applies stablehlo.add across dimensions = [1, 3] : "
+    "(tensor<2xRx3xCxf32>, tensor<f32>) -> tensor<2x3xf32>\n"
+    "%m = stablehlo.reduce(%x init: %z) applies stablehlo.maximum across dimensions = [3, 0] : "
+    "(tensor<2xRx3xCxT>, tensor<T>) -> tensor<Rx3xT>\n"
+    "%a = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0, 2, 3] : "
+    "(tensor<2xRx3xCxT>, tensor<T>) -> tensor<RxT>\n"
+    "return %s, %m, %a : tensor<2x3xf32>, tensor<Rx3xT>, tensor<RxT>\n}\n";
+
+static bool by_evaluators; /* one of the ways is as it is, without passes */
+
 enum { VALUES = 3 };
 
 static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
@@ -420,7 +437,10 @@ static void check_program(const char *program, bool counts)
     void *results[2][VALUES], *args[VALUES];
     tn_executable *e[2];
     for (int way = 0; way < 2; way++) {
-        tn_source s = {.read = read_program, .read_ctx = program, .unfused = way == 0};
+        tn_source s = {.read = read_program,
+                       .read_ctx = program,
+                       .unfused = way == 0,
+                       .as_it_is = way == 0 && by_evaluators};
         MUST(tn_compile_source(&s, &e[way]));
         const tn_executable_info *info = &e[way]->info;
         for (uint32_t i = 0; i < info->n_results; i++)
@@ -533,6 +553,17 @@ static void short_rows_are_turned(void **unused)
         }
 }
 
+static void reductions_apart_are_those_of_evaluators(void **unused)
+{
+    static const int sizes[][2] = {{1, 1}, {2, 3}, {7, 20}, {40, 64}, {5, 1000}, {300, 9}};
+    static const char *const types[] = {"f32", "f64", "bf16", "f16"};
+    by_evaluators = true;
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (uint32_t t = 0; t < sizeof types / sizeof *types; t++)
+            check(apart, sizes[i][0], sizes[i][1], types[t]);
+    by_evaluators = false;
+}
+
 static void what_is_laid_out_is_as_its_ops_give_it(void **unused)
 {
     static const int sizes[][2] = {{4, 2},   {9, 3},   {40, 10},  {7, 64},   {30, 100},
@@ -566,6 +597,7 @@ static int run(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_give_what_their_ops_give),
                                        cmocka_unit_test(short_rows_are_turned),
+                                       cmocka_unit_test(reductions_apart_are_those_of_evaluators),
                                        cmocka_unit_test(what_is_laid_out_is_as_its_ops_give_it),
                                        cmocka_unit_test(products_give_what_they_give_alone)};
     return cmocka_run_group_tests_name("executable-rows", tests, NULL, NULL);

@@ -17,11 +17,8 @@ enum {
 
 /* --- what it is --- */
 
-static bool find_geometry(const tn_op *op, tn_lines *l)
+static bool find_geometry(const tn_type *t, const int64_t *dims, uint32_t n, tn_lines *l)
 {
-    const tn_type *t = tn_operand_type(op, 0);
-    uint32_t n;
-    const int64_t *dims = tn_op_ints(op, TN_ATTR_dimensions, &n);
     l->outer = l->length = l->inner = 1;
     int at = 0; /* 0: before, 1: along, 2: after */
     for (uint32_t d = 0; d < t->rank; d++) {
@@ -34,6 +31,37 @@ static bool find_geometry(const tn_op *op, tn_lines *l)
         *(at == 0 ? &l->outer : at == 1 ? &l->length : &l->inner) *= t->dims[d];
     }
     return l->outer > 0 && l->length > 0 && l->inner > 0;
+}
+
+/* What changes nothing: a number, or the bits of a float. */
+static bool find_neutral(tn_op_kind kind, tn_element_type e, uint64_t *out)
+{
+    unsigned bits = (unsigned)tn_element_type_bits(e);
+    bool is_float = e == TN_F64 || e == TN_F32 || e == TN_F16 || e == TN_BF16, truth = e == TN_I1;
+    if (!is_float && !truth && !tn_is_integer(e)) return false;
+    if (!truth && bits != 8 && bits != 16 && bits != 32 && bits != 64) return false;
+    bool sint = tn_element_type_class(e) == TN_CLASS_SINT;
+    uint64_t ones = truth ? 1 : UINT64_MAX >> (64 - bits), top = truth ? 0 : ones ^ (ones >> 1);
+    uint64_t inf = e == TN_F64   ? UINT64_C(0x7ff) << 52
+                   : e == TN_F32 ? 0x7f800000
+                   : e == TN_F16 ? 0x7c00
+                                 : 0x7f80;
+    switch ((int)kind) {
+    case TN_OP_add: *out = is_float ? top : 0; return true;
+    case TN_OP_multiply:
+        *out = !is_float     ? 1
+               : e == TN_F64 ? UINT64_C(0x3ff) << 52
+               : e == TN_F32 ? 0x3f800000
+               : e == TN_F16 ? 0x3c00
+                             : 0x3f80;
+        return true;
+    case TN_OP_maximum: *out = is_float ? inf | top : sint ? top : 0; return true;
+    case TN_OP_minimum: *out = is_float ? inf : sint ? ones ^ top : ones; return true;
+    case TN_OP_and: *out = ones; return !is_float;
+    case TN_OP_or:
+    case TN_OP_xor: *out = 0; return !is_float;
+    default: return false;
+    }
 }
 
 static void cut(tn_lines *l)
@@ -54,15 +82,48 @@ static void cut(tn_lines *l)
 
 bool tn_lines_find(const tn_op *op, tn_op_kind kind, tn_lines *l)
 {
+    uint32_t n;
+    if (op->kind != TN_OP_reduce) return false;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_dimensions, &n);
+    return tn_lines_find_along(op, kind, tn_operand_type(op, 0), dims, n, l);
+}
+
+/* Do results of some elements have the precision that is wanted of all of them? */
+static bool are_partial(tn_op_kind kind, tn_element_type e, tn_element_type body)
+{
+    bool narrow = e == TN_F16 || e == TN_BF16;
+    if (!narrow || (kind != TN_OP_add && kind != TN_OP_multiply)) return body == e;
+    return body == TN_F32;
+}
+
+uint32_t tn_lines_first(const tn_op *op, tn_op_kind kind, const tn_type *t, const int64_t *dims,
+                        uint32_t n, uint64_t *neutral)
+{
+    if (op->kind != TN_OP_reduce || op->n_operands != 2 || t->rank > 64 || !tn_type_is_static(t) ||
+        tn_is_empty(t) || t->quantization || tn_result_type(op, 0)->quantization ||
+        !are_partial(kind, t->element, op->regions[0].args[0].type->element) ||
+        !find_neutral(kind, t->element, neutral))
+        return 0;
+    uint64_t reduced = 0;
+    for (uint32_t i = 0; i < n; i++) reduced |= (uint64_t)(t->dims[dims[i]] != 1) << dims[i];
+    uint32_t d = t->rank;
+    while (d > 0 && !(reduced >> (d - 1) & 1)) d--;
+    while (d > 0 && (t->dims[d - 1] == 1 || (reduced >> (d - 1) & 1))) d--;
+    return d > 0 && reduced & ((UINT64_C(1) << d) - 1) ? d : 0;
+}
+
+bool tn_lines_find_along(const tn_op *op, tn_op_kind kind, const tn_type *t, const int64_t *dims,
+                         uint32_t n_dims, tn_lines *l)
+{
     if (op->kind != TN_OP_reduce || op->n_operands != 2 || kind == TN_OP_INVALID) return false;
-    const tn_type *t = tn_operand_type(op, 0), *to = tn_result_type(op, 0);
+    const tn_type *to = tn_result_type(op, 0);
     tn_element_type e = t->element, body = op->regions[0].args[0].type->element;
     bool narrow = e == TN_BF16 || e == TN_F16;
     bool sum = kind == TN_OP_add || kind == TN_OP_multiply;
     if (!tn_type_is_static(t) || t->quantization || to->quantization || to->element != body ||
-        tn_operand_type(op, 1)->element != e || (body != e && !(narrow && sum && body == TN_F32)))
+        (body != e && !(narrow && sum && body == TN_F32)))
         return false;
-    if (!find_geometry(op, l)) return false;
+    if (!find_geometry(t, dims, n_dims, l)) return false;
     tn_isa isa = tn_cpu_isa();
     l->folds = tn_line_folds_of(isa, kind, e);
     bool rows = l->inner == 1;

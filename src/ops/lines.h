@@ -29,6 +29,16 @@ typedef struct {
 /* What is needed of a reduction by `kind`, TN_OP_INVALID for none; false if it is none of lines, or
  * better left alone. */
 bool tn_lines_find(const tn_op *op, tn_op_kind kind, tn_lines *out);
+/* The same of a reduction by the body of `op`, an array of type `t` along n dimensions with an
+ * initial value of its elements' type. */
+bool tn_lines_find_along(const tn_op *op, tn_op_kind kind, const tn_type *t, const int64_t *dims,
+                         uint32_t n, tn_lines *out);
+/* Dimensions that are not next to each other are reduced one group after the other, the innermost
+ * first: gives d > 0 where those from d on are to be reduced, with `neutral` (a number, or the bits
+ * of a float) in place of the initial value, to elements of the body's type, before those in front
+ * of d. 0: all in one. */
+uint32_t tn_lines_first(const tn_op *op, tn_op_kind kind, const tn_type *t, const int64_t *dims,
+                        uint32_t n, uint64_t *neutral);
 /* Whole rows: each is one piece. */
 static inline bool tn_lines_are_whole_rows(const tn_lines *l)
 {

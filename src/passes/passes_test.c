@@ -283,6 +283,33 @@ PASS_TEST(reductions_with_equal_bodies_become_one)
     assert_ptr_not_equal(returned(b, 0), returned(b, 2));
 }
 
+/* --- apart --- */
+
+PASS_TEST(reductions_are_of_dimensions_next_to_each_other)
+{
+    begin_function(b, "main", PARAMS("4x5x1x6xi32"));
+    tn_value *x = &b->region->args[0];
+    tn_value *far = reduce(b, x, TN_OP_maximum), *near = reduce(b, x, TN_OP_add);
+    tn_op_set_attr(b->module, far->op, TN_ATTR_dimensions,
+                   tn_attr_ints(b->arena, (int64_t[]){3, 0}, 2));
+    tn_op_set_attr(b->module, near->op, TN_ATTR_dimensions,
+                   tn_attr_ints(b->arena, (int64_t[]){1, 3}, 2));
+    far->type = type_of(b, "5x1xi32");
+    near->type = type_of(b, "4x1xi32");
+    RETURN(b, far, near);
+    assert_true(apply(b, tn_pass_apart));
+    const tn_op *last = returned(b, 0)->op, *first = last->operands[0]->op;
+    assert_ptr_equal(returned(b, 1), near);
+    assert_int_equal(count_ops(b, TN_OP_reduce), 3);
+    assert_ptr_equal(first->operands[0], x);
+    assert_true(tn_type_equal(first->results[0].type, type_of(b, "4x5x1xi32")));
+    int64_t none;
+    assert_true(tn_constant_integer(first->operands[1], &none));
+    assert_int_equal(none, INT32_MIN);
+    assert_int_equal(last->regions[0].first->kind, TN_OP_maximum);
+    assert_false(apply(b, tn_pass_apart));
+}
+
 /* --- dce --- */
 
 PASS_TEST(what_nobody_wants_is_removed)
@@ -654,6 +681,7 @@ int main(void)
         cmocka_unit_test(barriers_are_not_joined),
         cmocka_unit_test(regions_see_only_what_is_around_them),
         cmocka_unit_test(reductions_with_equal_bodies_become_one),
+        cmocka_unit_test(reductions_are_of_dimensions_next_to_each_other),
         cmocka_unit_test(what_nobody_wants_is_removed),
         cmocka_unit_test(carried_values_that_only_feed_themselves_are_removed),
         cmocka_unit_test(results_of_branches_that_nobody_wants_are_removed),
