@@ -96,6 +96,12 @@ static void join_halves(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* Was the pivot not the least? Else those that equal it are next. */
+static bool can_be_cut(const range *r)
+{
+    return r->equal || r->below[0] + r->below[1];
+}
+
 /* One more division of each range that is large enough. False if none was divided. */
 static bool divide_ranges(array *a, tn_thread_pool *pool)
 {
@@ -112,18 +118,23 @@ static bool divide_ranges(array *a, tn_thread_pool *pool)
     tn_parallel_for(pool, n, 3000, find_pivots, a);
     tn_parallel_for(pool, 2 * n, (double)elements / (double)n * 0.3, divide_halves, a);
     tn_parallel_for(pool, 2 * n, (double)elements / (double)n * 0.05, join_halves, a);
-    for (int64_t i = 0; i < n; i++) {
-        range *r = &a->ranges[a->divided[i]];
-        int64_t below = r->below[0] + r->below[1];
-        if (!below && !r->equal) {
-            r->equal = true;
-            continue;
+    /* In their order, so that a thread finds again what it has in its cache: from the last. */
+    int64_t left = a->n, to = a->n;
+    for (int64_t i = 0; i < n; i++) to += can_be_cut(&a->ranges[a->divided[i]]);
+    a->n = to;
+    for (int64_t i = n; i--;) {
+        while (left > a->divided[i] + 1) a->ranges[--to] = a->ranges[--left];
+        range r = a->ranges[--left];
+        int64_t below = r.below[0] + r.below[1];
+        if (can_be_cut(&r)) {
+            a->ranges[--to] = (range){.begin = r.begin + below, .end = r.end};
+            r.end = r.begin + below;
+            r.sorted = r.equal;
+            r.equal = false;
+        } else {
+            r.equal = true;
         }
-        range *upper = &a->ranges[a->n++];
-        *upper = (range){.begin = r->begin + below, .end = r->end};
-        r->end = upper->begin;
-        r->sorted = r->equal;
-        r->equal = false;
+        a->ranges[--to] = r;
     }
     return true;
 }
