@@ -529,11 +529,34 @@ DEFINE_SIGNED(i64, int64_t)
 DEFINE_ONE(f32, float, int32_t)
 DEFINE_ONE(f64, double, int64_t)
 
+/* Numbers other than zeros and NaNs leave no question which of two is larger. */
+#define DEFINE_PLAIN(e, T)                                                                         \
+    static bool plain_##e(const T *x, int64_t n)                                                   \
+    {                                                                                              \
+        uint32_t other = 0;                                                                        \
+        for (int64_t i = 0; i < n; i++) other |= !(x[i] < 0) & !(x[i] > 0);                        \
+        return !other;                                                                             \
+    }
+DEFINE_PLAIN(f32, float)
+DEFINE_PLAIN(f64, double)
+#define PICK_PLAIN(T, e, IS)                                                                       \
+    if (dense && at == all && plain_##e((const T *)other, n)) {                                    \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            T *to = (T *)operand + place[k], v = ((const T *)other)[k];                            \
+            *to = v IS * to ? v : *to;                                                             \
+        }                                                                                          \
+        continue;                                                                                  \
+    }
+#define MAX_PLAIN_float(T)  PICK_PLAIN(T, f32, >)
+#define MIN_PLAIN_float(T)  PICK_PLAIN(T, f32, <)
+#define MAX_PLAIN_double(T) PICK_PLAIN(T, f64, >)
+#define MIN_PLAIN_double(T) PICK_PLAIN(T, f64, <)
+
 #define DEFINE_REAL(e, T)                                                                          \
     DEFINE_SUM(e, T)                                                                               \
     DEFINE_COMBINER(multiply, e, T, PRODUCT)                                                       \
-    DEFINE_SCATTER(maximum_##e, T, tn_max_##e, max_one_##e, NEVER)                                 \
-    DEFINE_SCATTER(minimum_##e, T, tn_min_##e, min_one_##e, NEVER)
+    DEFINE_SCATTER(maximum_##e, T, tn_max_##e, max_one_##e, MAX_PLAIN_##T)                         \
+    DEFINE_SCATTER(minimum_##e, T, tn_min_##e, min_one_##e, MIN_PLAIN_##T)
 DEFINE_REAL(f32, float)
 DEFINE_REAL(f64, double)
 DEFINE_COMBINER(add, c64, float _Complex, SUM)

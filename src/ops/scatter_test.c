@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "ops/op_test.h"
 
 static void set_dims(tn_op *op)
@@ -166,6 +168,36 @@ TEST(rows_are_added)
     }
 }
 
+/* Also where updates are neither zeros nor NaNs, and what they meet is. */
+TEST(extremes_of_zeros_and_nans)
+{
+    enum { SIZE = 6, N = 600 };
+    float x[SIZE] = {NAN, -0.0f, 0.0f, -INFINITY, 5, -5}, out[SIZE], want[SIZE];
+    static float update[N];
+    static int32_t at[N];
+    for (int way = 0; way < 4; way++) {
+        bool larger = way & 1, odd = way & 2;
+        memcpy(want, x, sizeof x);
+        for (int i = 0; i < N; i++) {
+            at[i] = (int32_t)random_below(SIZE);
+            update[i] = (larger ? -4 : 4) + (float)(i % 7) - 3;
+            if (update[i] == 0 || (at[i] == 5 && !larger)) update[i] = 1;
+            if (odd && i % 50 == 0) update[i] = i % 100 ? -0.0f : NAN;
+            float *w = &want[at[i]], v = update[i];
+            if (isnan(*w) || isnan(v)) *w = NAN;
+            else if (v == 0 && *w == 0) *w = larger == (bool)signbit(v) ? *w : v;
+            else if (larger ? v > *w : v < *w) *w = v;
+        }
+        tn_op *op = element_op("6xf32, 600x1xi32, 600xf32", "6xf32",
+                               larger ? TN_OP_maximum : TN_OP_minimum, "f32");
+        RUN(op, IN(x, at, update), OUT(out));
+        for (int i = 0; i < SIZE; i++) {
+            assert_true(isnan(want[i]) ? isnan(out[i]) : out[i] == want[i]);
+            if (!isnan(want[i])) assert_int_equal(!!signbit(out[i]), !!signbit(want[i]));
+        }
+    }
+}
+
 /* Windows of many sizes at places that repeat, as those of segments do, in order. */
 TEST(segments_are_summed_in_order)
 {
@@ -244,6 +276,7 @@ int main(void)
         cmocka_unit_test(unsigned_indices_are_large_not_negative),
         cmocka_unit_test(narrow_floats_round_at_each_update),
         cmocka_unit_test(rows_are_added),
+        cmocka_unit_test(extremes_of_zeros_and_nans),
         cmocka_unit_test(segments_are_summed_in_order),
         cmocka_unit_test(several_operands_scatter_together),
         cmocka_unit_test(a_million_updates_are_quick),

@@ -7,6 +7,7 @@
 #ifndef TN_OPS_SORT_H
 #define TN_OPS_SORT_H
 
+#include "kernels/elementwise.h"
 #include "ops/body.h"
 
 typedef struct {
@@ -48,6 +49,18 @@ typedef struct {
 } tn_sort_values;
 /* For a comparator of keys: *n of them, the first one first, in scratch; *n = 0 for others. */
 tn_status *tn_sort_make_values(const tn_sort *s, uint32_t *n, tn_sort_values **out) TN_MUST_USE;
+/* A key that is an element of input `input` itself. */
+typedef struct {
+    uint32_t input;
+    tn_element_type element;
+    bool descending, total, wide;
+    tn_kernel to_f32; /* of narrow floats */
+} tn_sort_element_key;
+/* False: the comparator compares by something else. */
+bool tn_sort_find_element_key(const tn_sort *s, tn_sort_element_key *out) TN_MUST_USE;
+/* Keys as above of n <= TN_BODY_TILE elements side by side. */
+void tn_sort_elements_to_keys(const tn_sort_element_key *k, const void *elements, int64_t n,
+                              void *out);
 /* Sorts by keys if it can: *done. */
 tn_status *tn_sort_by_keys(const tn_sort *s, bool *done) TN_MUST_USE;
 tn_status *tn_sort_by_merging(const tn_sort *s) TN_MUST_USE;

@@ -15,15 +15,41 @@ enum { FEW = 8, SHORT = 256 };
 
 typedef unsigned __int128 wide;
 
+/* Where keys come from. */
+typedef struct {
+    const void *values;             /* keys, or what they are made of: of a line */
+    int64_t step;                   /* from one to the next, in elements */
+    size_t width;                   /* bytes of one */
+    const tn_sort_element_key *key; /* NULL: they are there */
+} source;
+
 typedef struct {
     const tn_sort *s;
-    const tn_sort_values *values;
+    source source;            /* of the first line */
+    bool wide;                /* keys have 64 bits */
     int64_t k, pieces, piece; /* of a line */
     size_t width;             /* bytes of a candidate */
     char *found;              /* [lines][pieces][k] */
     tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } job;
+
+/* The keys of elements [at, at + n) of a line, n <= PART; in `room` where they weren't anywhere. */
+static const void *fetch(const source *s, int64_t at, int64_t n, void *room)
+{
+    uint64_t elements[PART];
+    void *dense = s->key ? elements : room;
+    const char *from = (const char *)s->values + at * s->step * (int64_t)s->width;
+    if (s->step != 1) {
+        tn_strided nest;
+        tn_strided_init(&nest);
+        tn_strided_push(&nest, n, (int64_t)s->width, s->step * (int64_t)s->width);
+        tn_strided_run(&nest, s->width, dense, from, NULL);
+    }
+    if (!s->key) return s->step == 1 ? from : room;
+    tn_sort_elements_to_keys(s->key, s->step == 1 ? from : dense, n, room);
+    return room;
+}
 
 /* Candidates are a key with its place below: in their order a stable sort leaves them. */
 #define DEFINE_SELECTION(C, K, SELECT)                                                             \
@@ -85,13 +111,14 @@ typedef struct {
         return x[k - 1];                                                                           \
     }                                                                                              \
     /* Of keys [begin, end) of a line: the smallest min(k, end - begin) in order, to x. */         \
-    static int64_t select_##K(const K *keys, int64_t step, int64_t begin, int64_t end, int64_t k,  \
-                              C *x)                                                                \
+    static int64_t select_##K(const source *keys, int64_t begin, int64_t end, int64_t k, C *x)     \
     {                                                                                              \
+        K room[PART];                                                                              \
         int64_t n = 0, full = 2 * k + SLACK, at = begin, block = SLACK;                            \
         if (k <= FEW && end - begin <= SHORT) {                                                    \
+            const K *from = fetch(keys, begin, end - begin, room);                                 \
             for (; at < end; at++) {                                                               \
-                C v = (C)keys[at * step] << 32 | (C)at;                                            \
+                C v = (C)from[at - begin] << 32 | (C)at;                                           \
                 if (n == k && v > x[k - 1]) continue;                                              \
                 int64_t i = n < k ? n++ : k - 1;                                                   \
                 for (; i > 0 && x[i - 1] > v; i--) x[i] = x[i - 1];                                \
@@ -99,19 +126,19 @@ typedef struct {
             }                                                                                      \
             return n;                                                                              \
         }                                                                                          \
-        for (; at < end && n < full; at++) x[n++] = (C)keys[at * step] << 32 | (C)at;              \
+        while (at < end && n < full) {                                                             \
+            int64_t size = full - n < end - at ? full - n : end - at;                              \
+            if (size > PART) size = PART;                                                          \
+            const K *from = fetch(keys, at, size, room);                                           \
+            for (int64_t i = 0; i < size; i++, at++) x[n++] = (C)from[i] << 32 | (C)at;            \
+        }                                                                                          \
         tn_isa isa = tn_cpu_isa();                                                                 \
         K limit = at < end ? (K)(nth_##K(x, n, k) >> 32) : 0;                                      \
         if (at < end) n = k;                                                                       \
         while (at < end) {                                                                         \
-            K part[PART];                                                                          \
             uint32_t places[PART + 16];                                                            \
             int64_t size = end - at < block ? end - at : block;                                    \
-            const K *from = keys + at;                                                             \
-            if (step != 1) {                                                                       \
-                for (int64_t i = 0; i < size; i++) part[i] = keys[(at + i) * step];                \
-                from = part;                                                                       \
-            }                                                                                      \
+            const K *from = fetch(keys, at, size, room);                                           \
             int64_t found = SELECT(isa, from, size, limit, 0, places);                             \
             for (int64_t i = 0; i < found; i++)                                                    \
                 x[n++] = (C)from[places[i]] << 32 | (C)(at + places[i]);                           \
@@ -147,15 +174,25 @@ static void select_pieces(void *ctx, int64_t begin, int64_t end)
         tn_keep_first(&j->failure, TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory"));
         return;
     }
-    for (int64_t i = begin; i < end; i++) {
+    uint64_t room[PART];
+    source one = {.values = room, .step = 1, .width = j->wide ? 8 : 4}; /* of lines in `room` */
+    int64_t group = j->pieces == 1 && s->step == 1 && j->source.key ? PART / s->size : 0, there = 0;
+    for (int64_t i = begin; i < end; i++, there--) {
         int64_t base = tn_sort_line(s, i / j->pieces), from = i % j->pieces * j->piece;
         int64_t to = s->size - from < j->piece ? s->size : from + j->piece, n;
-        if (j->values->wide)
-            n = select_uint64_t((const uint64_t *)j->values->values + base, s->step, from, to, j->k,
-                                memory);
-        else
-            n = select_uint32_t((const uint32_t *)j->values->values + base, s->step, from, to, j->k,
-                                memory);
+        source line = j->source;
+        line.values = (const char *)line.values + (size_t)base * line.width;
+        if (group > 1 && there <= 0) {
+            there = end - i < group ? end - i : group;
+            fetch(&line, 0, there * s->size, room);
+            one.values = room;
+        }
+        if (group > 1) {
+            line = one;
+            one.values = (const char *)one.values + (size_t)s->size * one.width;
+        }
+        n = j->wide ? select_uint64_t(&line, from, to, j->k, memory)
+                    : select_uint32_t(&line, from, to, j->k, memory);
         /* A short last piece: nothing comes after the largest. */
         char *found = j->found + (size_t)(i * j->k) * j->width;
         memcpy(found, memory, (size_t)n * j->width);
@@ -167,8 +204,8 @@ static void select_pieces(void *ctx, int64_t begin, int64_t end)
 #define PLACE(T)                                                                                   \
     for (int64_t i = 0; i < j->k; i++)                                                             \
     ((T *)to)[at + i * s->step] =                                                                  \
-        ((const T *)from)[base + (j->values->wide ? (int64_t)(uint32_t)((wide *)found)[i]          \
-                                                  : (int64_t)(uint32_t)((uint64_t *)found)[i]) *   \
+        ((const T *)from)[base + (j->wide ? (int64_t)(uint32_t)((wide *)found)[i]                  \
+                                          : (int64_t)(uint32_t)((uint64_t *)found)[i]) *           \
                                      s->step]
 
 static void finish_lines(void *ctx, int64_t begin, int64_t end)
@@ -178,7 +215,7 @@ static void finish_lines(void *ctx, int64_t begin, int64_t end)
     for (int64_t line = begin; line < end; line++) {
         void *found = j->found + (size_t)(line * j->pieces * j->k) * j->width;
         if (j->pieces > 1) {
-            if (j->values->wide) merge_uint64_t(found, j->pieces * j->k, j->k);
+            if (j->wide) merge_uint64_t(found, j->pieces * j->k, j->k);
             else merge_uint32_t(found, j->pieces * j->k, j->k);
         }
         int64_t base = tn_sort_line(s, line), at = line / s->step * j->k * s->step + line % s->step;
@@ -196,14 +233,14 @@ static void finish_lines(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-static tn_status *select_heads(const tn_sort *s, int64_t k, const tn_sort_values *values)
+static tn_status *select_heads(const tn_sort *s, int64_t k, const source *keys, bool wide_keys)
 {
-    job j = {.s = s, .values = values, .k = k, .piece = s->size, .pieces = 1};
+    job j = {.s = s, .source = *keys, .wide = wide_keys, .k = k, .piece = s->size, .pieces = 1};
     if (s->size > PIECE && k <= PIECE / 8) {
         j.piece = PIECE;
         j.pieces = (s->size + PIECE - 1) / PIECE;
     }
-    j.width = values->wide ? sizeof(wide) : sizeof(uint64_t);
+    j.width = wide_keys ? sizeof(wide) : sizeof(uint64_t);
     j.found = tn_scratch_alloc(s->ctx->scratch, (size_t)(s->lines * j.pieces * k) * j.width);
     if (!j.found) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
     tn_piece_memory_begin(&j.memory, s->ctx->scratch, (size_t)(2 * k + SLACK + PART) * j.width);
@@ -246,8 +283,17 @@ tn_status *tn_sort_head_run(tn_sort *s, int64_t k)
     s->size = t->dims[s->dim];
     s->step = tn_step(t, s->dim);
     s->lines = tn_type_elements(t) / s->size;
-    uint32_t n_keys = 0;
+    if (k > s->size / 4) return sort_and_cut(s, k);
+    tn_sort_element_key key;
+    if (tn_sort_find_element_key(s, &key)) {
+        const tn_tensor *in = &s->inputs[key.input];
+        source keys = {in->data, s->step, (size_t)tn_width(in->type), &key};
+        return select_heads(s, k, &keys, key.wide);
+    }
+    uint32_t n_keys;
     tn_sort_values *values;
-    if (k <= s->size / 4) TN_TRY(tn_sort_make_values(s, &n_keys, &values));
-    return n_keys == 1 ? select_heads(s, k, values) : sort_and_cut(s, k);
+    TN_TRY(tn_sort_make_values(s, &n_keys, &values));
+    if (n_keys != 1) return sort_and_cut(s, k);
+    source keys = {values->values, s->step, values->wide ? 8 : 4, NULL};
+    return select_heads(s, k, &keys, values->wide);
 }

@@ -17,19 +17,17 @@ typedef struct {
     const tn_sort *s;
     const tn_body *body; /* NULL: input `input` itself */
     const void **captures;
-    uint32_t input;
-    tn_element_type element; /* of the key */
-    bool descending, total, wide;
-    void *values; /* uint32_t or, if wide, uint64_t of each element of the tensor */
-    bool own;     /* of input `input`, whose elements keys can be turned back into */
+    tn_sort_element_key kind; /* its input, if it is an element */
+    void *values;             /* uint32_t or, if wide, uint64_t of each element of the tensor */
+    bool own;                 /* of input `input`, whose elements keys can be turned back into */
     atomic_bool strange;
     int64_t n;
-    tn_kernel to_f32;
     tn_piece_memory memory;
     _Atomic(tn_status *) failure;
 } key;
 
-static void order_tile(const key *k, const void *values, int64_t n, void *out)
+void tn_sort_elements_to_keys(const tn_sort_element_key *k, const void *values, int64_t n,
+                              void *out)
 {
     float converted[TN_BODY_TILE];
     tn_element_type e = k->element;
@@ -41,18 +39,38 @@ static void order_tile(const key *k, const void *values, int64_t n, void *out)
     tn_order_keys(tn_cpu_isa(), e, k->total, k->descending, values, n, out);
 }
 
+static void set_kind(tn_sort_element_key *k, const tn_sort_key *found)
+{
+    k->element = found->left->type->element;
+    k->descending = found->descending;
+    k->total = found->total;
+    k->wide = tn_element_type_bits(k->element) == 64;
+    if (tn_is_float(k->element)) tn_kernel_convert(tn_cpu_isa(), k->element, TN_F32, &k->to_f32);
+}
+
+bool tn_sort_find_element_key(const tn_sort *s, tn_sort_element_key *out)
+{
+    tn_sort_key found[TN_SORT_KEYS];
+    if (s->size > UINT32_MAX || tn_sort_find_keys(s->comparator, found) != 1) return false;
+    const tn_value *left = found[0].left;
+    if (left->op || left->region != s->comparator) return false;
+    out->input = left->index / 2;
+    set_kind(out, &found[0]);
+    return true;
+}
+
 /* Whether keys of a tile give its elements. */
 static bool gives_elements(const key *k, const void *keys, const void *elements, int64_t n)
 {
     uint64_t back[TN_BODY_TILE];
-    tn_restore_keys(tn_cpu_isa(), k->element, k->descending, keys, n, back);
-    return !memcmp(back, elements, (size_t)(n * tn_width(k->s->inputs[k->input].type)));
+    tn_restore_keys(tn_cpu_isa(), k->kind.element, k->kind.descending, keys, n, back);
+    return !memcmp(back, elements, (size_t)(n * tn_width(k->s->inputs[k->kind.input].type)));
 }
 
 static tn_status *make_tiles(key *k, int64_t begin, int64_t end, void *memory)
 {
     const tn_sort *s = k->s;
-    size_t width = k->wide ? 8 : 4;
+    size_t width = k->kind.wide ? 8 : 4;
     const void **args = memory;
     char *values = (char *)memory + ((s->n * sizeof *args + 63) & ~(size_t)63);
     void *scratch = values + TN_BODY_TILE * 16;
@@ -60,16 +78,16 @@ static tn_status *make_tiles(key *k, int64_t begin, int64_t end, void *memory)
         int64_t n = k->n - at < TN_BODY_TILE ? k->n - at : TN_BODY_TILE;
         for (uint32_t i = 0; i < s->n; i++)
             args[i] = (const char *)s->inputs[i].data + at * tn_width(s->inputs[i].type);
-        const void *key_values = args[k->input];
+        const void *key_values = args[k->kind.input];
         if (k->body) {
             void *result = values;
             TN_TRY(tn_body_run(k->body, s->ctx, (size_t)n, args, &result, k->captures, scratch));
             key_values = values;
         }
         void *out = (char *)k->values + (size_t)at * width;
-        order_tile(k, key_values, n, out);
+        tn_sort_elements_to_keys(&k->kind, key_values, n, out);
         if (k->own && !atomic_load_explicit(&k->strange, memory_order_relaxed) &&
-            !gives_elements(k, out, args[k->input], n))
+            !gives_elements(k, out, args[k->kind.input], n))
             atomic_store_explicit(&k->strange, true, memory_order_relaxed);
     }
     return NULL;
@@ -456,7 +474,7 @@ static tn_status *compile_keys(void *ctx)
         const tn_value *left = c->found[i].left;
         key *k = &c->keys[i];
         if (!left->op && left->region == s->comparator) {
-            k->input = left->index / 2;
+            k->kind.input = left->index / 2;
             continue;
         }
         TN_TRY(tn_body_compile(tn_sort_key_region(m, s->comparator, left), c->arena, &k->body));
@@ -476,17 +494,12 @@ static tn_status *fill_keys(const tn_sort *s, uint32_t n_keys, const tn_sort_key
     for (uint32_t i = 0; i < n_keys; i++) {
         key *k = &keys[i];
         k->s = s;
-        k->element = found[i].left->type->element;
-        k->descending = found[i].descending;
-        k->total = found[i].total;
-        k->wide = tn_element_type_bits(k->element) == 64;
-        k->own = s->n == 1 && n_keys == 1 && s->inputs[0].type->element == k->element &&
-                 tn_keys_are_elements(k->element);
+        set_kind(&k->kind, &found[i]);
+        k->own = s->n == 1 && n_keys == 1 && s->inputs[0].type->element == k->kind.element &&
+                 tn_keys_are_elements(k->kind.element);
         k->n = n;
-        k->values = tn_scratch_alloc(s->ctx->scratch, (size_t)n * (k->wide ? 8 : 4));
+        k->values = tn_scratch_alloc(s->ctx->scratch, (size_t)n * (k->kind.wide ? 8 : 4));
         if (!k->values) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
-        if (tn_is_float(k->element))
-            tn_kernel_convert(tn_cpu_isa(), k->element, TN_F32, &k->to_f32);
         tn_piece_memory_begin(&k->memory, s->ctx->scratch,
                               s->n * sizeof(void *) + 64 + TN_BODY_TILE * 16 +
                                   (k->body ? tn_body_scratch(k->body) : 0));
@@ -516,10 +529,10 @@ tn_status *tn_sort_make_values(const tn_sort *s, uint32_t *n, tn_sort_values **o
     tn_arena_free(c.arena);
     for (uint32_t i = 0; i < n_keys; i++)
         (*out)[i] =
-            (tn_sort_values){.wide = keys[i].wide,
-                             .descending = keys[i].descending,
+            (tn_sort_values){.wide = keys[i].kind.wide,
+                             .descending = keys[i].kind.descending,
                              .gives_elements = keys[i].own && !atomic_load(&keys[i].strange),
-                             .element = keys[i].element,
+                             .element = keys[i].kind.element,
                              .values = keys[i].values};
     *n = n_keys;
     return status;
