@@ -39,6 +39,8 @@ tn_jit *tn_jit_new(tn_arena *a)
     j->arena = a;
     j->avx512 = isa == TN_ISA_AVX512;
     j->f16 = j->avx512 && __builtin_cpu_supports("avx512fp16");
+    j->counts = j->avx512 && __builtin_cpu_supports("avx512cd") &&
+                __builtin_cpu_supports("avx512vpopcntdq");
     return j;
 }
 #else
@@ -82,6 +84,11 @@ void tn_jit_free(const tn_jit_memory *m)
 bool tn_jit_has_f16(const tn_jit *j)
 {
     return j->f16;
+}
+
+bool tn_jit_has_counts(const tn_jit *j)
+{
+    return j->counts;
 }
 
 void tn_jit_begin(tn_jit *j, tn_jit_piece *out)

@@ -70,6 +70,8 @@ typedef enum {
     /* one operand, which may be in memory */
     TN_JIT_SQRT,
     TN_JIT_IABS,
+    TN_JIT_ONES, /* bits that are set, and zeros in front: where tn_jit_has_counts */
+    TN_JIT_ZEROS,
     TN_JIT_ROUND,
     TN_JIT_EXPONENT, /* AVX-512, as a number; and the rest, signed, from 3/4 to 3/2 */
     TN_JIT_MANTISSA,
@@ -166,6 +168,7 @@ tn_jit *tn_jit_new(tn_arena *a);
 
 /* May a piece be `half`? */
 bool tn_jit_has_f16(const tn_jit *j);
+bool tn_jit_has_counts(const tn_jit *j);
 
 void tn_jit_begin(tn_jit *j, tn_jit_piece *out);
 /* The piece, of which there is no copy, is wanted no more: its memory is for the next. */

@@ -347,6 +347,80 @@ static bool lower_real(tn_jit_piece *p, tn_op_kind kind, unsigned s, const tn_jv
 
 /* --- integers and truths --- */
 
+static tn_jv icmp(tn_jit_piece *p, bool sint, unsigned s, unsigned how, tn_jv a, tn_jv b);
+
+/* The bits of `a` that are set. */
+static tn_jv ones(tn_jit_piece *p, unsigned s, tn_jv a)
+{
+    if (tn_jit_has_counts(p->jit)) return one(p, TN_JIT_ONES, s, a);
+    uint64_t every = UINT64_MAX;
+    tn_jv in_2 = tn_jit_const(p, s, every / 3), in_4 = tn_jit_const(p, s, every / 5);
+    tn_jv in_8 = tn_jit_const(p, s, every / 17);
+    a = two(p, TN_JIT_ISUB, s, a, two(p, TN_JIT_AND, s, shift(p, TN_JIT_SHR, s, a, 1), in_2));
+    tn_jv high = two(p, TN_JIT_AND, s, shift(p, TN_JIT_SHR, s, a, 2), in_4);
+    a = two(p, TN_JIT_IADD, s, two(p, TN_JIT_AND, s, a, in_4), high);
+    a = two(p, TN_JIT_IADD, s, a, shift(p, TN_JIT_SHR, s, a, 4));
+    a = two(p, TN_JIT_AND, s, a, in_8);
+    for (unsigned by = 8; by < 8 * s; by *= 2)
+        a = two(p, TN_JIT_IADD, s, a, shift(p, TN_JIT_SHR, s, a, by));
+    return two(p, TN_JIT_AND, s, a, tn_jit_const(p, s, 127));
+}
+
+/* Of the register's bits, those in front of the first that is set. */
+static tn_jv zeros_in_front(tn_jit_piece *p, unsigned s, tn_jv a)
+{
+    if (tn_jit_has_counts(p->jit)) return one(p, TN_JIT_ZEROS, s, a);
+    for (unsigned by = 1; by < 8 * s; by *= 2)
+        a = two(p, TN_JIT_OR, s, a, shift(p, TN_JIT_SHR, s, a, by));
+    return two(p, TN_JIT_ISUB, s, tn_jit_const(p, s, 8 * s), ones(p, s, a));
+}
+
+static tn_jv f64_of(tn_jit_piece *p, bool sint, tn_jv a)
+{
+    if (!sint) a = two(p, TN_JIT_XOR, 4, a, bits32(p, 0x80000000u));
+    tn_jv v = one(p, TN_JIT_F64_OF_I32, 8, a);
+    return sint ? v : two(p, TN_JIT_FADD, 8, v, real(p, 8, 0x1p31));
+}
+
+/* a / b truncated, for any but b = 0, for which it is something; f32 quotients of 16 bits are right
+ * when they are truncated, and f64 quotients of 32, see math_int.h. That of u32 by 1 may be too
+ * large to convert. A divisor that is known is multiplied by what is a little more than its
+ * inverse: that is never below a whole quotient, and above one by less than other quotients are. */
+static tn_jv quotient(tn_jit_piece *p, bool sint, bool narrow, tn_jv a, tn_jv b)
+{
+    const tn_jit_instruction *known = &p->list[b];
+    bool is_known = known->op == TN_JIT_CONST && (uint32_t)known->aux != 0;
+    double by = sint ? (double)(int32_t)known->aux : (double)(uint32_t)known->aux;
+    if (is_known && by == 1) return a;
+    if (narrow) {
+        tn_jv x = one(p, TN_JIT_F32_OF_I32, 4, a);
+        float inverse = 1 / (float)by;
+        inverse = __builtin_nextafterf(inverse, inverse > 0 ? 2.0f : -2.0f);
+        x = is_known ? two(p, TN_JIT_FMUL, 4, x, real(p, 4, inverse))
+                     : two(p, TN_JIT_FDIV, 4, x, one(p, TN_JIT_F32_OF_I32, 4, b));
+        return one(p, TN_JIT_I32_OF_F32, 4, x);
+    }
+    tn_jv x = f64_of(p, sint, a);
+    double inverse = 1 / by;
+    inverse = __builtin_nextafter(inverse, inverse > 0 ? 2.0 : -2.0);
+    x = is_known ? two(p, TN_JIT_FMUL, 8, x, real(p, 8, inverse))
+                 : two(p, TN_JIT_FDIV, 8, x, f64_of(p, sint, b));
+    tn_jv q = one(p, TN_JIT_I32_OF_F64, 4, x);
+    if (sint || is_known) return q;
+    return pick(p, 4, icmp(p, false, 4, TN_JIT_IEQ, b, bits32(p, 1)), a, q);
+}
+
+/* By 0: all ones, and all of a is left. */
+static tn_jv divided(tn_jit_piece *p, bool rem, bool sint, bool narrow, tn_jv a, tn_jv b)
+{
+    tn_jv q = quotient(p, sint, narrow, a, b);
+    if (rem) return two(p, TN_JIT_ISUB, 4, a, two(p, TN_JIT_IMUL, 4, q, b));
+    const tn_jit_instruction *known = &p->list[b];
+    if (known->op == TN_JIT_CONST && (uint32_t)known->aux != 0) return q;
+    tn_jv zero = icmp(p, false, 4, TN_JIT_IEQ, b, bits32(p, 0));
+    return pick(p, 4, zero, bits32(p, UINT32_MAX), q);
+}
+
 static bool lower_integer(tn_jit_piece *p, tn_op_kind kind, tn_element_type e, const tn_jv *in,
                           tn_jv *out)
 {
@@ -360,6 +434,8 @@ static bool lower_integer(tn_jit_piece *p, tn_op_kind kind, tn_element_type e, c
         case TN_OP_and:
         case TN_OP_or:
         case TN_OP_xor:
+        case TN_OP_popcnt:
+        case TN_OP_count_leading_zeros:
         case TN_OP_not: break;
         default: return false;
         }
@@ -395,6 +471,19 @@ static bool lower_integer(tn_jit_piece *p, tn_op_kind kind, tn_element_type e, c
     case TN_OP_shift_right_arithmetic:
         if (narrow && !sint) a = shift(p, TN_JIT_SAR, s, shift(p, TN_JIT_SHL, s, a, drop), drop);
         v = two(p, TN_JIT_SARV, s, a, b);
+        break;
+    case TN_OP_popcnt:
+    case TN_OP_count_leading_zeros:
+        if (narrow && sint) a = two(p, TN_JIT_AND, s, a, bits32(p, 0xffffffffu >> drop));
+        if (kind == TN_OP_popcnt) v = ones(p, s, a);
+        else v = zeros_in_front(p, s, a);
+        if (drop && kind != TN_OP_popcnt) v = two(p, TN_JIT_ISUB, s, v, bits32(p, drop));
+        *out = v;
+        return true;
+    case TN_OP_divide:
+    case TN_OP_remainder:
+        if (s == 8) return false;
+        v = divided(p, kind == TN_OP_remainder, sint, narrow, a, b);
         break;
     default: return false;
     }
@@ -588,11 +677,7 @@ static bool convert_int(tn_jit_piece *p, tn_element_type from, tn_element_type t
             *out = one(p, TN_JIT_F32_OF_I32, 4, a);
         }
         return true;
-    case TN_F64:
-        if (is_u32) a = two(p, TN_JIT_XOR, 4, a, bits32(p, 0x80000000u));
-        *out = one(p, TN_JIT_F64_OF_I32, 8, a);
-        if (is_u32) *out = two(p, TN_JIT_FADD, 8, *out, real(p, 8, 0x1p31));
-        return true;
+    case TN_F64: *out = f64_of(p, !is_u32, a); return true;
     default: return false;
     }
 }

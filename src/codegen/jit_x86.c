@@ -37,6 +37,8 @@ const tn_jit_encoding tn_jit_encodings[TN_JIT_OP_COUNT] = {
     [TN_JIT_RANGE] = {.shape = SHAPE_RVM, .folds = true, .has_imm = true, .four = {3, 1, 0x50}, .eight = {3, 1, 0x50}},
     [TN_JIT_SQRT] = RM(1, 0, 0x51, 1, 0x51),
     [TN_JIT_IABS] = RM(2, 1, 0x1e, 1, 0x1f),
+    [TN_JIT_ONES] = RM(2, 1, 0x55, 1, 0x55),
+    [TN_JIT_ZEROS] = RM(2, 1, 0x44, 1, 0x44),
     [TN_JIT_ROUND] = {.shape = SHAPE_RM, .folds = true, .has_imm = true, .four = {3, 1, 0x08}, .eight = {3, 1, 0x09}},
     [TN_JIT_EXPONENT] = RM(2, 1, 0x42, 2, 0x42),
     [TN_JIT_MANTISSA] = {.shape = SHAPE_RM, .folds = true, .has_imm = true, .four = {3, 1, 0x26}, .eight = {3, 1, 0x26}},

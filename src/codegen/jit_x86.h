@@ -68,7 +68,7 @@ typedef struct tn_jit_flow_code {
 
 struct tn_jit {
     tn_arena *arena;
-    bool avx512, f16;
+    bool avx512, f16, counts;
     uint8_t *bytes;
     size_t size, capacity;
     struct tn_jit_known *known; /* [n_slots]: codes by the hash of their pieces */

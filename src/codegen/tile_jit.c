@@ -57,6 +57,13 @@ static tn_jv from_memory(run *r, site s, tn_element_type e, bool splat)
         if (tn_element_type_bytes(e) >= 4)
             return tn_jit_const(&r->piece, (unsigned)tn_element_type_bytes(e), bits);
         if (e == TN_BF16) return tn_jit_const(&r->piece, 4, bits << 16);
+        switch ((int)e) {
+        case TN_I8: return tn_jit_const(&r->piece, 4, (uint32_t)(int8_t)bits);
+        case TN_I16: return tn_jit_const(&r->piece, 4, (uint32_t)(int16_t)bits);
+        case TN_U8:
+        case TN_U16: return tn_jit_const(&r->piece, 4, bits);
+        default: break;
+        }
         if (e == TN_F16 && r->piece.half) return tn_jit_const(&r->piece, 4, bits << 16 | bits);
     }
     uint32_t port = add_port(r, s, splat ? 0 : (unsigned)tn_element_type_bytes(e), false);
@@ -126,6 +133,13 @@ static tn_jv value_at(run *r, site s, tn_element_type e)
 static bool is_better(const tn_op *op)
 {
     tn_element_type e = tn_operand_type(op, 0)->element, to = tn_result_type(op, 0)->element;
+    switch ((int)op->kind) {
+    case TN_OP_popcnt:
+    case TN_OP_count_leading_zeros:
+    case TN_OP_divide:
+    case TN_OP_remainder: return true;
+    default: break;
+    }
     return tn_elementwise_cost(op) > 1.5 || e == TN_BF16 || e == TN_F16 || to == TN_BF16 ||
            to == TN_F16;
 }

@@ -61,6 +61,10 @@ static const tn_op_kind integer_ops[] = {TN_OP_add,
                                          TN_OP_shift_left,
                                          TN_OP_shift_right_logical,
                                          TN_OP_popcnt,
+                                         TN_OP_count_leading_zeros,
+                                         TN_OP_divide,
+                                         TN_OP_remainder,
+                                         TN_OP_abs,
                                          TN_OP_shift_right_arithmetic};
 static const tn_op_kind truth_ops[] = {TN_OP_and, TN_OP_or, TN_OP_xor, TN_OP_not};
 
@@ -170,7 +174,8 @@ static void add_random_op(builder *b, pool *p)
     tn_op_kind kind = tn_is_float(e) ? real_ops[below(sizeof real_ops / sizeof *real_ops)]
                       : e == TN_I1   ? truth_ops[below(4)]
                                      : integer_ops[below(sizeof integer_ops / sizeof *integer_ops)];
-    if (kind == TN_OP_sign && tn_element_type_class(e) == TN_CLASS_UINT) return;
+    if ((kind == TN_OP_sign || kind == TN_OP_abs) && tn_element_type_class(e) == TN_CLASS_UINT)
+        return;
     if (tn_op_infos[kind].operands == 2) offer(p, t, binary(b, kind, x, y));
     else if (kind == TN_OP_is_finite) offer(p, truth, other_type(b, kind, 1, &x, TN_I1));
     else offer(p, t, unary(b, kind, x));
