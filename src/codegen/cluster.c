@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codegen/groups.h"
 #include "codegen/rows.h"
+#include "codegen/tile_builder.h"
 
 #include <string.h>
 
@@ -410,5 +411,12 @@ void tn_cluster_region(tn_cluster_context *c, const tn_region *r, const tn_clust
         else k->tile = tn_tile_build(c, g->ops, g->n_ops);
     }
     *out = list;
-    if (c->fuse) tn_rows_find(c, r, out, n);
+    if (!c->fuse) return;
+    tn_rows_find(c, r, out, n);
+    list = TN_NEW_ARRAY(c->arena, tn_cluster, *n);
+    for (uint32_t i = 0; i < *n; i++) {
+        list[i] = (*out)[i];
+        if (list[i].tile) list[i].tile = tn_tile_by_rows(c, list[i].tile);
+    }
+    *out = list;
 }

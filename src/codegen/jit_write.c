@@ -301,7 +301,11 @@ static void load_from(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x8
         }
         return;
     }
-    default: load_vector(w, length, r, at);
+    default:
+        /* Masks count elements. */
+        if (w->mask && tn_element_type_bytes(e) == 8)
+            vector(w, CODE(1, 1, 0x10), 1, length, -1, r, 0, at);
+        else load_vector(w, length, r, at);
     }
 }
 
@@ -429,7 +433,10 @@ static void store_to(tn_writer *w, tn_element_type e, unsigned r, bool k, tn_x86
         if (!w->x.avx512) break;
         vector(w, CODE(2, 2, 0x33), 0, length, -1, r, 0, at);
         return;
-    default: store_vector(w, length_of(w, bytes), at, r); return;
+    default:
+        if (w->mask && bytes == 8) vector(w, CODE(1, 1, 0x11), 1, length_of(w, 8), -1, r, 0, at);
+        else store_vector(w, length_of(w, bytes), at, r);
+        return;
     }
     store_packed(w, e, r, at);
 }

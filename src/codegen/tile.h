@@ -95,7 +95,8 @@ typedef struct {
     const tn_tile_port *inputs, *outputs;
     const tn_tile_op *ops;
     const tn_tile_fill *fills;
-    double cost_ns;   /* of an element */
+    double cost_ns;                  /* of an element */
+    const struct tn_tile_rows *rows; /* see tile_rows.c, or NULL: how it is run as a whole */
     bool joins;       /* there is a join: outputs have more elements than the space */
     uint32_t n_fused; /* ops of the program that it stands for, however few run them */
     const struct tn_tile_source *source; /* see tile_builder.h, or NULL */

@@ -319,7 +319,7 @@ static void count_again(builder *b)
 static const tn_tile_source *source_of(const builder *b)
 {
     tn_arena *a = b->c->arena;
-    if (b->joins || b->n_ops > TN_ROWS_SOURCE_OPS || b->n_regs > TN_ROWS_SOURCE_OPS) return NULL;
+    if (b->n_ops > TN_ROWS_SOURCE_OPS || b->n_regs > TN_ROWS_SOURCE_OPS) return NULL;
     tn_tile_source *s = TN_NEW(a, tn_tile_source);
     *s = (tn_tile_source){.ops = tn_dup(a, b->ops, b->n_ops * sizeof *b->ops),
                           .fill_from = tn_dup(a, b->fill_from, b->n_fills * sizeof *b->fill_from),

@@ -71,6 +71,13 @@ tn_tile_join *tn_tile_join_of(const tn_op *op, tn_arena *a);
 void tn_tile_join_run(const tn_tile_join *j, const char *const *from, int64_t begin, int64_t n,
                       char *to);
 
+/* The program with code that goes through its rows, or as it is where there are none or they can't
+ * be done so; and such a program's run. */
+const tn_tile_program *tn_tile_by_rows(tn_cluster_context *c, const tn_tile_program *p);
+void tn_tile_run_rows(const tn_tile_program *p, struct tn_thread_pool *pool, void *const *memory);
+/* Memory whose element k is k, as far as a load of a ramp reads it. */
+const void *tn_tile_ramp(tn_arena *a, const tn_tile_op *load);
+
 /* Makes machine code of runs of micro-ops, each of which becomes one micro-op. Gives the time of
  * an element. */
 void tn_tile_jit(builder *b);

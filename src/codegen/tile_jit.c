@@ -70,17 +70,21 @@ static tn_jv from_memory(run *r, site s, tn_element_type e, bool splat)
     return tn_jit_load(&r->piece, port, e, splat);
 }
 
-/* Memory whose element k is k, as far as the load reads it. */
-static site ramp_of(builder *b, const micro *load)
+const void *tn_tile_ramp(tn_arena *a, const tn_tile_op *load)
 {
-    const tn_access_map *m = load->op.map;
+    const tn_access_map *m = load->map;
     int64_t n = 0;
     for (uint32_t d = 0; d < m->n_dims; d++)
         if (m->step[d]) n = m->size[d];
     tn_access_map line = {.n_dims = 1, .size = {n}, .step = {1}};
-    void *table = tn_alloc_array(b->c->arena, (size_t)n, load->op.bytes);
-    tn_map_load_ramp(&line, load->op.ramp, 0, n, table);
-    return (site){.kind = AT_ADDRESS, .offset = (uintptr_t)table};
+    void *table = tn_alloc_array(a, (size_t)n, load->bytes);
+    tn_map_load_ramp(&line, load->ramp, 0, n, table);
+    return table;
+}
+
+static site ramp_of(builder *b, const micro *load)
+{
+    return (site){.kind = AT_ADDRESS, .offset = (uintptr_t)tn_tile_ramp(b->c->arena, &load->op)};
 }
 
 static tn_jv value_at(run *r, site s, tn_element_type e)

@@ -150,6 +150,10 @@ static bool run_small(const tn_tile_program *p, void *const *memory)
 void tn_tile_run(const tn_tile_program *p, struct tn_thread_pool *pool, void *const *memory)
 {
     if (run_small(p, memory)) return;
+    if (p->rows) {
+        tn_tile_run_rows(p, pool, memory);
+        return;
+    }
     job j = {p, memory, p->tile, may_stream(p, memory)};
     /* Large tiles are for little overhead, not for few pieces. */
     while (j.piece > PIECE_AT_LEAST && p->n < PIECES_AT_LEAST * j.piece) j.piece /= 2;

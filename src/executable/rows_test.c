@@ -335,7 +335,7 @@ static const char apart[] =
 
 static bool by_evaluators; /* one of the ways is as it is, without passes */
 
-enum { VALUES = 3 };
+enum { VALUES = 4 };
 
 static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
 {
@@ -407,22 +407,28 @@ static bool are_same(const char *a, const char *b, const tn_type *t)
     return true;
 }
 
-/* The same with a first parameter that is reversed before, so that its memory is free behind the
+/* The same with a first parameter that is sorted before, so that its memory is free behind the
  * rows. */
 static char *with_dying(const char *program)
 {
     const char *first = strstr(program, "(%x: ");
     if (!first) return NULL;
-    const char *type = first + 5, *end = type + strcspn(type, ">") + 1;
+    const char *type = first + 5, *end = type + strcspn(type, ">") + 1, *element = end;
     const char *body = strstr(program, "{\n") + 2;
-    char *out = malloc(strlen(program) + 200);
-    sprintf(out, "%.*s%%x0: %.*s%%x = stablehlo.reverse %%x0, dims = [0] : %.*s\n%s",
-            (int)(type - 4 - program), program, (int)(body - type), type, (int)(end - type), type,
-            body);
+    while (element[-1] != 'x' && element[-1] != '<') element--;
+    int n = (int)(end - type), n_element = (int)(end - element);
+    char *out = malloc(strlen(program) + 600);
+    sprintf(out,
+            "%.*s%%x0: %.*s%%x = \"stablehlo.sort\"(%%x0) ({\n^bb0(%%p: tensor<%.*s, %%q: "
+            "tensor<%.*s):\n%%pq = stablehlo.compare LT, %%p, %%q : (tensor<%.*s, tensor<%.*s) -> "
+            "tensor<i1>\nstablehlo.return %%pq : tensor<i1>\n}) {dimension = 0 : i64} : (%.*s) -> "
+            "%.*s\n%s",
+            (int)(type - 4 - program), program, (int)(body - type), type, n_element, element,
+            n_element, element, n_element, element, n_element, element, n, type, n, type, body);
     return out;
 }
 
-static uint32_t n_rows_steps, n_products, n_codes, n_turned, n_in_place;
+static uint32_t n_rows_steps, n_products, n_codes, n_turned, n_in_place, n_by_rows;
 
 static void note_in_place(const tn_step *s)
 {
@@ -453,6 +459,7 @@ static void check_program(const char *program, bool counts)
         for (uint32_t i = 0; i < info->n_params; i++) free(args[i]);
     }
     for (uint32_t i = 0; i < e[1]->n_steps; i++) {
+        if (e[1]->steps[i].kind == TN_STEP_TILE) n_by_rows += e[1]->steps[i].tile->rows != NULL;
         if (e[1]->steps[i].kind != TN_STEP_ROWS) continue;
         note_in_place(&e[1]->steps[i]);
         if (!counts) continue;
@@ -575,6 +582,41 @@ static void what_is_laid_out_is_as_its_ops_give_it(void **unused)
     for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) check(relabelled, 1, 1, types[t]);
 }
 
+/* Rows that are read by an element or by another row, and joined: in code that goes through them.
+ */
+static const char joined_rows[] =
+    "func.func @main(%x: tensor<RxCxT>, %c: tensor<CxT>, %r: tensor<RxT>) -> "
+    "(tensor<Rx2xCxT>, tensor<RxCxi1>, tensor<RxCxi8>, tensor<RxCxi32>) {\n"
+    "%cb = stablehlo.broadcast_in_dim %c, dims = [1] : (tensor<CxT>) -> tensor<RxCxT>\n"
+    "%rb = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<RxT>) -> tensor<RxCxT>\n"
+    "%i = stablehlo.iota dim = 0 : tensor<RxCxi32>\n"
+    "%j = stablehlo.iota dim = 1 : tensor<RxCxi32>\n"
+    "%m = stablehlo.multiply %x, %cb : tensor<RxCxT>\n"
+    "%a = stablehlo.add %m, %rb : tensor<RxCxT>\n"
+    "%p = stablehlo.compare GT, %x, %a : (tensor<RxCxT>, tensor<RxCxT>) -> tensor<RxCxi1>\n"
+    "%b = stablehlo.select %p, %x, %a : tensor<RxCxi1>, tensor<RxCxT>\n"
+    "%ij = stablehlo.subtract %i, %j : tensor<RxCxi32>\n"
+    "%q = stablehlo.convert %ij : (tensor<RxCxi32>) -> tensor<RxCxi8>\n"
+    "%ap = stablehlo.reshape %a : (tensor<RxCxT>) -> tensor<Rx1xCxT>\n"
+    "%bp = stablehlo.reshape %b : (tensor<RxCxT>) -> tensor<Rx1xCxT>\n"
+    "%all = stablehlo.concatenate %ap, %bp, dim = 1 : (tensor<Rx1xCxT>, tensor<Rx1xCxT>) -> "
+    "tensor<Rx2xCxT>\n"
+    "return %all, %p, %q, %ij : tensor<Rx2xCxT>, tensor<RxCxi1>, tensor<RxCxi8>, "
+    "tensor<RxCxi32>\n}\n";
+
+static void joined_rows_are_what_their_ops_give(void **unused)
+{
+    static const int sizes[][2] = {{40, 8},  {30, 10}, {9, 16},   {7, 31},   {30, 32},
+                                   {20, 67}, {3, 127}, {30, 128}, {30, 200}, {3, 1500}};
+    static const char *const types[] = {"f32", "f64", "bf16", "f16"};
+    n_by_rows = 0;
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (uint32_t t = 0; t < sizeof types / sizeof *types; t++)
+            check(joined_rows, sizes[i][0], sizes[i][1], types[t]);
+    if (tn_cpu_isa() == TN_ISA_AVX512) assert_true(n_by_rows >= 40);
+    if (tn_cpu_isa() == TN_ISA_AVX2) assert_true(n_by_rows >= 20);
+}
+
 static void products_give_what_they_give_alone(void **unused)
 {
     static const int rows[] = {21000, 21007}, lengths[][2] = {{730, 32}, {739, 9}};
@@ -599,6 +641,7 @@ static int run(void)
                                        cmocka_unit_test(short_rows_are_turned),
                                        cmocka_unit_test(reductions_apart_are_those_of_evaluators),
                                        cmocka_unit_test(what_is_laid_out_is_as_its_ops_give_it),
+                                       cmocka_unit_test(joined_rows_are_what_their_ops_give),
                                        cmocka_unit_test(products_give_what_they_give_alone)};
     return cmocka_run_group_tests_name("executable-rows", tests, NULL, NULL);
 }
