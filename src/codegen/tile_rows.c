@@ -75,6 +75,7 @@ static bool find_dims(maker *m)
         if (x->op.join && !add_boundary(sizes, &n, x->op.join->run)) return false;
         if (!tn_tile_is_load(&x->op)) continue;
         const tn_access_map *map = x->op.map;
+        if (!map->n_dims) return false;
         int64_t inner = map->step[map->n_dims - 1], size = 1;
         if (map->n_cuts || (inner != 0 && inner != 1)) return false;
         for (uint32_t d = map->n_dims; d-- > 1;)
