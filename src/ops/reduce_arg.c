@@ -3,10 +3,17 @@
 
 #include "base/thread_pool.h"
 #include "kernels/arg_rows.h"
+#include "kernels/turn.h"
 #include "ops/access.h"
 #include "ops/strided.h"
 
 enum { PIECE = 1 << 16 /* elements that are worth a piece of their own */, TILE = TN_BODY_TILE };
+enum {
+    TURNED_AT_LEAST = 64,
+    TURNED_COLUMNS = 48,
+    TURNED_BYTES = 40 << 10,
+    COLUMNS_AT_LEAST = 16 /* that the kernel does well with as they are */
+};
 
 /* Pieces are a share of the reduced dimension for one row or a tile of columns. */
 typedef struct {
@@ -65,9 +72,45 @@ static bool is_short(const job *j)
     return j->inner == 1 && s->tree && j->length > 1 && j->length <= s->most;
 }
 
+/* Short rows, and short columns of few of them, are turned, as many as a call of the kernel takes:
+ * each element of all that one result has is then a column. */
+static bool is_turned(const job *j)
+{
+    int64_t n = j->length * j->inner;
+    return j->outer >= TURNED_AT_LEAST && j->inner < COLUMNS_AT_LEAST && j->length > 1 &&
+           n <= TURNED_COLUMNS && !(j->inner == 1 && is_short(j) && n > 16 && !(n & (n - 1)));
+}
+
+static void run_turned(const job *j, int64_t begin, int64_t end)
+{
+    _Alignas(64) char turned[TURNED_BYTES];
+    tn_arg best[TN_ARG_COLUMNS];
+    int64_t columns = j->length * j->inner, width = (int64_t)j->width;
+    int64_t most = TURNED_BYTES / tn_turned_columns(j->width, columns) - 64;
+    most = most / width < TN_ARG_COLUMNS ? most / width / 16 * 16 : TN_ARG_COLUMNS;
+    int64_t apart = most * width + 64;
+    for (int64_t o = begin, n; o < end; o += n) {
+        n = end - o < most ? end - o : most;
+        const char *x = j->x + o * columns * width;
+        tn_turn(j->width, columns, x, n, end - o - n, turned, apart);
+        if (j->inner == 1) {
+            j->kernels.columns(turned, apart / width, j->length, n, 0, j->best + o);
+            continue;
+        }
+        for (int64_t l = 0; l < j->inner; l++) {
+            j->kernels.columns(turned + l * apart, j->inner * apart / width, j->length, n, 0, best);
+            for (int64_t i = 0; i < n; i++) j->best[(o + i) * j->inner + l] = best[i];
+        }
+    }
+}
+
 static void run_pieces(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
+    if (is_turned(j)) {
+        run_turned(j, begin, end);
+        return;
+    }
     if (is_short(j)) {
         tn_short_rows_fold(&j->kernels.short_rows, j->x + (size_t)(begin * j->length) * j->width,
                            j->length, end - begin, j->best + begin);
@@ -152,18 +195,25 @@ static tn_status *finish(const job *j, const tn_combiner *c, int64_t first, int6
 {
     size_t index_width = tn_element_type_bytes(results[1].type->element);
     int64_t kept = j->outer * j->inner, o = first / j->inner, l = first % j->inner;
-    for (int64_t i = 0; i < n; i++) {
-        tn_arg best = j->best[first + i];
+    bool rows = j->inner == 1, simple = j->shares == 1 && (rows || j->outer == 1);
+    for (int64_t i = 0; i < n && simple; i++) {
+        int64_t index = j->best[first + i].index;
+        p->places[i] = index;
+        p->at[i] = rows ? (first + i) * j->length + index : index * j->inner + first + i;
+    }
+    for (int64_t i = 0; i < n && !simple; i++) {
+        tn_arg *best = &j->best[first + i];
         for (int64_t s = 1; s < j->shares; s++) {
             tn_arg other = j->best[s * kept + first + i];
-            if (other.key > best.key) best = other;
+            if (other.key > best->key) *best = other;
         }
-        p->places[i] = best.index;
-        p->at[i] = (o * j->length + best.index) * j->inner + l;
-        if (j->other_zeros && best.key == 0)
-            p->at[i] = (last_zero(j, first + i) - j->x) / (int64_t)j->width;
+        p->places[i] = best->index;
+        p->at[i] = (o * j->length + best->index) * j->inner + l;
         if (++l == j->inner) l = 0, o++;
     }
+    for (int64_t i = 0; i < n && j->other_zeros; i++)
+        if (j->best[first + i].key == 0)
+            p->at[i] = (last_zero(j, first + i) - j->x) / (int64_t)j->width;
     void *out[] = {(char *)results[0].data + (size_t)first * j->width,
                    (char *)results[1].data + (size_t)first * index_width};
     gather(j->width, j->x, p->at, n, c ? (void *)p->value : out[0]);
