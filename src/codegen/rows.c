@@ -65,7 +65,7 @@ static tn_op_kind body_of(const tn_op *op)
 bool tn_rows_find_lines(const tn_op *op, tn_lines *out)
 {
     return op && op->kind == TN_OP_reduce && op->n_operands == 2 &&
-           tn_lines_find(op, body_of(op), out);
+           tn_lines_find(op, body_of(op), out) && !out->wide;
 }
 
 static bool find_space(const tn_op *op, tn_rows_space *s)

@@ -10,6 +10,7 @@ enum {
     PIECE = 1 << 16, /* elements that are worth a piece of their own */
     MANY = 16,       /* lines, or groups of columns, that are pieces enough */
     COLUMNS_AT_LEAST = 16,
+    WIDE_COLUMNS = 64, /* of several steps side by side */
     SHARE_OF_COLUMNS = 16,
     SHARE_OF_ROW = 1024,
     TOGETHER = 1024 /* results that are finished in one go */
@@ -127,14 +128,18 @@ bool tn_lines_find_along(const tn_op *op, tn_op_kind kind, const tn_type *t, con
     tn_isa isa = tn_cpu_isa();
     l->folds = tn_line_folds_of(isa, kind, e);
     bool rows = l->inner == 1;
-    if (rows ? !tn_has_row_fold(&l->folds, l->length)
-             : !l->folds.columns || l->inner < COLUMNS_AT_LEAST)
-        return false;
+    if (rows ? !tn_has_row_fold(&l->folds, l->length) : !l->folds.columns) return false;
+    l->wide = 0;
+    l->from_bytes = (uint32_t)tn_element_type_bytes(e);
+    if (!rows && l->inner < COLUMNS_AT_LEAST) {
+        /* Kernels of narrow elements aren't made for so few. */
+        if (l->from_bytes < 4 && l->length * l->inner < WIDE_COLUMNS) return false;
+        for (l->wide = 1; 2 * l->wide * l->inner <= WIDE_COLUMNS;) l->wide *= 2;
+    }
     l->op = kind;
     l->from = e;
     l->to = to->element;
     l->acc = narrow && sum ? TN_F32 : e;
-    l->from_bytes = (uint32_t)tn_element_type_bytes(e);
     l->acc_bytes = (uint32_t)tn_element_type_bytes(l->acc);
     l->to_bytes = (uint32_t)tn_element_type_bytes(l->to);
     l->load.run = l->store.run = NULL;
@@ -165,7 +170,7 @@ void tn_lines_end_columns(const tn_lines *l, int64_t steps, int64_t n, void *acc
                           void *out)
 {
     if (steps > TN_LINES_BLOCK) combine(l, n, total, acc, out);
-    else memcpy(out, acc, (size_t)n * l->acc_bytes);
+    else if (out != acc) memcpy(out, acc, (size_t)n * l->acc_bytes);
 }
 
 static void fold_columns(const tn_lines *l, const char *x, int64_t steps, int64_t n, void *out)
@@ -177,6 +182,31 @@ static void fold_columns(const tn_lines *l, const char *x, int64_t steps, int64_
                               acc, total);
     }
     tn_lines_end_columns(l, steps, n, acc, total, out);
+}
+
+/* Few columns: see `wide`. Of few steps fewer go side by side. */
+static void fold_wide(const tn_lines *l, const char *x, int64_t steps, void *out)
+{
+    _Alignas(64) char acc[WIDE_COLUMNS * 8], total[WIDE_COLUMNS * 8], rest[WIDE_COLUMNS * 8];
+    int64_t k = l->wide, inner = l->inner;
+    while (k > 1 && 4 * k > steps) k /= 2;
+    int64_t n = k * inner, whole = steps / k, left = (steps - whole * k) * inner;
+    for (int64_t s = 0; s < whole; s += TN_LINES_BLOCK) {
+        int64_t rows = whole - s < TN_LINES_BLOCK ? whole - s : TN_LINES_BLOCK;
+        tn_lines_fold_columns(l, x + (size_t)(s * n) * l->from_bytes, n, s, rows, n, acc, total);
+    }
+    tn_lines_end_columns(l, whole, n, acc, total, acc);
+    if (left) {
+        const void *from = x + (size_t)(whole * n) * l->from_bytes;
+        if (l->load.run) {
+            tn_kernel_run(&l->load, (size_t)left, &from, rest);
+            from = rest;
+        }
+        combine(l, left, acc, from, acc);
+    }
+    for (int64_t half = k / 2; half; half /= 2)
+        combine(l, half * inner, acc, acc + (size_t)(half * inner) * l->acc_bytes, acc);
+    memcpy(out, acc, (size_t)inner * l->acc_bytes);
 }
 
 /* --- all of it --- */
@@ -214,6 +244,7 @@ static void fold_pieces(void *ctx, int64_t begin, int64_t end)
             j->x + (size_t)((o * l->length + first) * l->inner + column) * l->from_bytes;
         char *out = j->partial + (size_t)(share * kept + o * l->inner + column) * l->acc_bytes;
         if (l->inner == 1) l->folds.row(x, steps, out);
+        else if (l->wide) fold_wide(l, x, steps, out);
         else fold_columns(l, x, steps, n, out);
     }
 }

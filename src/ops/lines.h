@@ -24,6 +24,8 @@ typedef struct {
     tn_kernel load, combine, store; /* load, store: run is NULL where types are the same */
     int64_t outer, length, inner;   /* elements before, along and after the dimensions */
     int64_t share, shares;          /* steps of a line in one piece; pieces of a line */
+    int64_t wide; /* 0, or 2^k: so many steps of few columns at a time are columns side by side,
+                     which are folded in halves at the end */
 } tn_lines;
 
 /* What is needed of a reduction by `kind`, TN_OP_INVALID for none; false if it is none of lines, or

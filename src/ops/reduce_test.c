@@ -103,6 +103,58 @@ TEST(random_shapes_equal_a_walk)
     }
 }
 
+TEST(few_columns_are_folded_several_steps_at_a_time)
+{
+    enum { MOST = 2 * 1500 * 15 };
+    static float x[MOST], out[30], largest[30];
+    static uint16_t narrow[MOST], sums[30]; /* bf16 */
+    const int64_t lengths[] = {2, 3, 5, 16, 33, 129, 1500};
+    for (size_t i = 0; i < MOST; i++) {
+        x[i] = (float)random_below(9) - 4;
+        uint32_t bits;
+        memcpy(&bits, &x[i], 4);
+        narrow[i] = (uint16_t)(bits >> 16);
+    }
+    for (size_t k = 0; k < 7; k++)
+        for (int64_t inner = 2; inner < 16; inner++) {
+            int64_t length = lengths[k];
+            char from[64], to[64];
+            float init = -0.0f;
+            uint16_t narrow_init = 0;
+            snprintf(from, sizeof from, "2x%dx%dxf32, f32", (int)length, (int)inner);
+            snprintf(to, sizeof to, "2x%dxf32", (int)inner);
+            tn_op *op = make_op_with_regions(TN_OP_reduce, from, to, 1);
+            make_binary_region(op, 0, TN_OP_add, "f32");
+            SET_INTS(op, dimensions, 1);
+            RUN(op, IN(x, &init), OUT(out));
+            op = make_op_with_regions(TN_OP_reduce, from, to, 1);
+            make_binary_region(op, 0, TN_OP_maximum, "f32");
+            SET_INTS(op, dimensions, 1);
+            RUN(op, IN(x, &init), OUT(largest));
+            snprintf(from, sizeof from, "2x%dx%dxbf16, bf16", (int)length, (int)inner);
+            snprintf(to, sizeof to, "2x%dxbf16", (int)inner);
+            op = make_op_with_regions(TN_OP_reduce, from, to, 1);
+            make_binary_region(op, 0, TN_OP_add, "bf16");
+            SET_INTS(op, dimensions, 1);
+            RUN(op, IN(narrow, &narrow_init), OUT(sums));
+            for (int64_t i = 0; i < 2 * inner; i++) {
+                const float *at = x + i / inner * length * inner + i % inner;
+                float sum = 0, most = 0;
+                for (int64_t s = 0; s < length; s++) {
+                    sum += at[s * inner];
+                    if (at[s * inner] > most) most = at[s * inner];
+                }
+                assert_true(out[i] == sum && largest[i] == most);
+                uint32_t bits = (uint32_t)sums[i] << 16;
+                float rounded;
+                memcpy(&rounded, &bits, 4);
+                assert_true(rounded >= sum * 0.99f - 1e-3f || sum < 0);
+                assert_true(rounded <= sum * 1.01f + 1e-3f || sum < 0);
+                assert_true(sum >= 0 || (rounded <= sum * 0.99f && rounded >= sum * 1.01f));
+            }
+        }
+}
+
 /* (value, index) pairs: the greater value, of equal ones the lower index, NaN above all. */
 static tn_op *argmax_op(const char *operands, const char *results, int64_t dim)
 {
@@ -283,6 +335,7 @@ int main(void)
         cmocka_unit_test(reduces_the_example),
         cmocka_unit_test(nothing_gives_the_initial_value),
         cmocka_unit_test(random_shapes_equal_a_walk),
+        cmocka_unit_test(few_columns_are_folded_several_steps_at_a_time),
         cmocka_unit_test(argmax_through_a_general_body),
         cmocka_unit_test(argmax_along_each_dimension),
         cmocka_unit_test(narrow_floats_are_summed_in_f32),
