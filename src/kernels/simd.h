@@ -36,6 +36,15 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* Makes a vector live in a register. */
+#if defined(__x86_64__)
+#define KEEP(x) __asm__("" : "+v"(x))
+#elif defined(__aarch64__)
+#define KEEP(x) __asm__("" : "+w"(x))
+#else
+#define KEEP(x) (void)0
+#endif
+
 #define TN_INLINE static inline __attribute__((always_inline))
 
 /* v<T>: one vector; u<T>: the same at any address. */
