@@ -367,6 +367,10 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
         j.out_bytes[i] = item_bytes(results[i].type, j.batch);
     int64_t items = 1;
     for (uint32_t i = 0; i < j.batch; i++) items *= t->dims[i];
+    if (tn_lapack_together_fits(j.family, &j.item, items)) {
+        tn_lapack_together(&j.item, operands, results, items, ctx->pool);
+        return NULL;
+    }
     if (items == 1) j.pool = ctx->pool;
     tn_piece_memory_begin(&j.memory, ctx->scratch, columns_bytes(&j));
     double n = (double)(d.of['n'] > d.of['m'] ? d.of['n'] : d.of['m']);

@@ -30,7 +30,7 @@ static int least(int x, int y)
     return x < y ? x : y;
 }
 
-static int64_t config_int(const tn_lapack_item *i, const char *key, int64_t otherwise)
+int64_t tn_lapack_config_int(const tn_lapack_item *i, const char *key, int64_t otherwise)
 {
     const tn_attr *a = tn_attr_get(i->config, key);
     if (a && a->kind == TN_ATTR_KIND_INT) return a->integer;
@@ -38,9 +38,9 @@ static int64_t config_int(const tn_lapack_item *i, const char *key, int64_t othe
     return otherwise;
 }
 
-static char config_char(const tn_lapack_item *i, const char *key, char otherwise)
+char tn_lapack_config_char(const tn_lapack_item *i, const char *key, char otherwise)
 {
-    return (char)config_int(i, key, otherwise);
+    return (char)tn_lapack_config_int(i, key, otherwise);
 }
 
 /* The matrix that a routine works on in place. */
@@ -90,7 +90,7 @@ void tn_lapack_work_end(tn_lapack_work *w)
  */
 static bool potrf(const tn_lapack_item *i)
 {
-    char uplo = config_char(i, "uplo", 'L') == 'L' ? 'U' : 'L';
+    char uplo = tn_lapack_config_char(i, "uplo", 'L') == 'L' ? 'U' : 'L';
     copy(i, 0, 0, i->n, i->n);
     int n = i->n, *info = i->out[1];
     if (n && !tn_lapack_small_potrf(i, uplo == 'U')) CALL(i, &uplo, &n, i->out[0], &n, info);
@@ -141,10 +141,10 @@ static bool orgqr(const tn_lapack_item *i)
 static bool ormqr(const tn_lapack_item *i)
 {
     int m = i->m, n = i->n, r = i->r, a = i->a, info;
-    bool left = config_int(i, "left", 1);
-    char side = left ? 'L' : 'R', trans = !config_int(i, "transpose", 0) ? 'N'
-                                          : is_complex(i)                ? 'C'
-                                                                         : 'T';
+    bool left = tn_lapack_config_int(i, "left", 1);
+    char side = left ? 'L' : 'R', trans = !tn_lapack_config_int(i, "transpose", 0) ? 'N'
+                                          : is_complex(i)                          ? 'C'
+                                                                                   : 'T';
     copy(i, 2, 0, m, n);
     if (m && n && r && a == (left ? m : n))
         WITH_WORK(i, &side, &trans, &m, &n, &r, i->in[0], &a, i->in[1], i->out[0], &m, work, &lwork,
@@ -156,8 +156,9 @@ static bool ormqr(const tn_lapack_item *i)
 static bool trsm(const tn_lapack_item *i)
 {
     int m = i->m, n = i->n, a = i->a;
-    char side = config_char(i, "side", 'L'), uplo = config_char(i, "uplo", 'L'),
-         trans = config_char(i, "trans_x", 'N'), diag = config_char(i, "diag", 'N');
+    char side = tn_lapack_config_char(i, "side", 'L'), uplo = tn_lapack_config_char(i, "uplo", 'L'),
+         trans = tn_lapack_config_char(i, "trans_x", 'N'),
+         diag = tn_lapack_config_char(i, "diag", 'N');
     double one[2] = {1, 0};
     float one_f32[2] = {1, 0};
     bool single = i->element == TN_F32 || i->element == TN_C64;
@@ -184,7 +185,7 @@ static void *svd_rwork(const tn_lapack_item *i, char mode)
 static bool gesdd(const tn_lapack_item *i)
 {
     int m = i->m, n = i->n, q = i->q, *info = i->out[4];
-    char mode = config_char(i, "mode", 'A');
+    char mode = tn_lapack_config_char(i, "mode", 'A');
     copy(i, 0, 0, m, n);
     if (!m || !n) return true;
     void *rwork = svd_rwork(i, mode);
@@ -209,7 +210,7 @@ static bool gesdd(const tn_lapack_item *i)
 static bool gesvd(const tn_lapack_item *i)
 {
     int m = i->m, n = i->n, q = i->q, *info = i->out[4];
-    char mode = config_char(i, "mode", 'A');
+    char mode = tn_lapack_config_char(i, "mode", 'A');
     copy(i, 0, 0, m, n);
     if (!m || !n) return true;
     void *rwork = svd_rwork(i, mode);
@@ -228,7 +229,7 @@ static bool gesvd(const tn_lapack_item *i)
 static bool syevd(const tn_lapack_item *i)
 {
     int n = i->n, *info = i->out[2];
-    char mode = config_char(i, "mode", 'V'), uplo = config_char(i, "uplo", 'L');
+    char mode = tn_lapack_config_char(i, "mode", 'V'), uplo = tn_lapack_config_char(i, "uplo", 'L');
     copy(i, 0, 0, n, n);
     if (!n) return true;
     size_t N = (size_t)n;
@@ -291,7 +292,8 @@ static bool all_finite(const tn_lapack_item *i)
 static bool geev(const tn_lapack_item *i)
 {
     int n = i->n, *info = i->out[is_complex(i) ? 3 : 4];
-    char left = config_char(i, "compute_left", 'V'), right = config_char(i, "compute_right", 'V');
+    char left = tn_lapack_config_char(i, "compute_left", 'V'),
+         right = tn_lapack_config_char(i, "compute_right", 'V');
     if (!n) return true;
     if (!all_finite(i)) { /* the routine may never end on NaN */
         *info = -4;
@@ -321,7 +323,7 @@ static bool geev(const tn_lapack_item *i)
 static bool sytrd(const tn_lapack_item *i)
 {
     int n = i->n, *info = i->out[4];
-    char uplo = config_char(i, "uplo", 'L');
+    char uplo = tn_lapack_config_char(i, "uplo", 'L');
     copy(i, 0, 0, n, n);
     if (n)
         WITH_WORK(i, &uplo, &n, i->out[0], &n, i->out[1], i->out[2], i->out[3], work, &lwork, info);
@@ -332,7 +334,7 @@ static bool gees(const tn_lapack_item *i)
 {
     bool c = is_complex(i);
     int n = i->n, *sdim = i->out[c ? 3 : 4], *info = i->out[c ? 4 : 5];
-    char mode = config_char(i, "mode", 'V'), sort = 'N';
+    char mode = tn_lapack_config_char(i, "mode", 'V'), sort = 'N';
     copy(i, 0, 0, n, n);
     if (!n) return true;
     void *rwork = get((size_t)n, width(i)), *select = NULL;
@@ -349,8 +351,8 @@ static bool gees(const tn_lapack_item *i)
 
 static bool gehrd(const tn_lapack_item *i)
 {
-    int n = i->n, low = (int)config_int(i, "low", 1), high = (int)config_int(i, "high", n),
-        *info = i->out[2];
+    int n = i->n, low = (int)tn_lapack_config_int(i, "low", 1),
+        high = (int)tn_lapack_config_int(i, "high", n), *info = i->out[2];
     copy(i, 0, 0, n, n);
     if (n) WITH_WORK(i, &n, &low, &high, i->out[0], &n, i->out[1], work, &lwork, info);
     return true;
