@@ -299,6 +299,80 @@ static void pool_batches(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* --- channels first, or none: several images become channels of one --- */
+
+enum { BLOCK_BYTES = 1 << 20, MOST_IMAGES = 64 };
+
+typedef struct {
+    const pooling *p;
+    const tn_op *op;
+    const void *init;
+    int64_t images; /* of a block */
+    tn_piece_memory memory;
+    _Atomic(tn_status *) failure;
+} blocks;
+
+static int64_t image_bytes(const pooling *p)
+{
+    return (2 * p->all_size + p->all_windows) * p->channels * p->width;
+}
+
+/* Between [images, places, channels] and [places, images, channels]. */
+static void turn_images(const pooling *p, int64_t images, int64_t places, bool back, char *dst,
+                        const char *src)
+{
+    int64_t run = p->channels * p->width, rows = back ? images : places;
+    int64_t columns = back ? places : images;
+    tn_strided nest;
+    tn_strided_init(&nest);
+    tn_strided_push(&nest, rows, columns * run, run);
+    tn_strided_push(&nest, columns, run, rows * run);
+    tn_strided_push(&nest, p->channels, p->width, p->width);
+    tn_strided_run(&nest, (size_t)p->width, dst, src, NULL);
+}
+
+static void pool_blocks(void *ctx, int64_t begin, int64_t end)
+{
+    blocks *b = ctx;
+    const pooling *p = b->p;
+    char *memory = tn_piece_memory_take(&b->memory);
+    if (!memory) {
+        tn_keep_first(&b->failure, TN_OP_ERROR(RESOURCE_EXHAUSTED, b->op, "out of memory"));
+        return;
+    }
+    for (; begin < end; begin++) {
+        int64_t first = begin * b->images, left = p->batch - first;
+        int64_t n = left < b->images ? left : b->images;
+        int64_t image = p->all_size * p->channels * p->width;
+        int64_t windows = p->all_windows * p->channels * p->width;
+        char *result = memory + n * image, *source = result + n * image;
+        pooling one = *p;
+        one.batch = 1;
+        one.channels = n * p->channels;
+        one.operand = memory;
+        one.source = source;
+        one.result = result;
+        turn_images(p, n, p->all_size, false, memory, p->operand + first * image);
+        turn_images(p, n, p->all_windows, false, source, p->source + first * windows);
+        tn_fill(NULL, result, b->init, (size_t)p->width, n * p->all_size * p->channels);
+        pool_batches(&one, 0, 1);
+        turn_images(p, n, p->all_size, true, p->result + first * image, result);
+    }
+    tn_piece_memory_give(&b->memory, memory);
+}
+
+static tn_status *pool_in_blocks(const job *j, const pooling *p, const void *init)
+{
+    blocks b = {.p = p, .op = j->op, .init = init, .images = BLOCK_BYTES / image_bytes(p)};
+    if (b.images < FEWEST_CHANNELS) b.images = FEWEST_CHANNELS;
+    if (b.images > MOST_IMAGES) b.images = MOST_IMAGES;
+    if (b.images > p->batch) b.images = p->batch;
+    tn_piece_memory_begin(&b.memory, j->ctx->scratch, (size_t)(b.images * image_bytes(p)));
+    double each = (double)(b.images * p->all_windows * p->channels) * 10;
+    tn_parallel_for(j->ctx->pool, (p->batch + b.images - 1) / b.images, each, pool_blocks, &b);
+    return atomic_load(&b.failure);
+}
+
 static bool is_idle(const tn_window_dim *w, int64_t size, int64_t windows)
 {
     return w->size == 1 && w->stride == 1 && !w->low && size == windows;
@@ -331,7 +405,7 @@ static bool prepare_pooling(const job *j, const tn_combiner *c, const tn_tensor 
         p->batch *= t->dims[first++];
     p->rank = end - first;
     double taps = 1;
-    if (p->rank > MIDDLE || p->channels < FEWEST_CHANNELS) return false;
+    if (p->rank > MIDDLE || p->channels * p->batch < FEWEST_CHANNELS) return false;
     for (uint32_t d = 0; d < p->rank; d++) {
         p->dims[d] = w[first + d];
         p->size[d] = t->dims[first + d];
@@ -367,6 +441,7 @@ tn_status *tn_eval_select_and_scatter(const tn_op *op, const tn_eval_context *ct
     if (!j.captures) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
     pooling p = {.operand = operands[0].data, .source = source->data, .result = results[0].data};
     if (prepare_pooling(&j, &c, source, &p)) {
+        if (p.channels < FEWEST_CHANNELS) return pool_in_blocks(&j, &p, init);
         double each = (double)(p.all_windows * p.channels) * 3;
         tn_parallel_for(ctx->pool, p.batch, each, pool_batches, &p);
         return NULL;
