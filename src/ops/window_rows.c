@@ -6,7 +6,12 @@
 #include "ops/access.h"
 #include "ops/strided.h"
 
-enum { TAPS = 256, RANK = 8, ENOUGH = 8, WIDE = 64 };
+enum { TAPS = 256, RANK = 8, ENOUGH = 8, WIDE = 64, EDGES = 4 };
+
+typedef struct {
+    int64_t n; /* 0: not found beforehand */
+    int64_t at[TAPS];
+} tap_list;
 
 /* Dimensions behind `dim` have windows of one element each. Either these elements lie side by side
  * in vectors, and windows follow each other along `dim`; or windows that follow each other do. */
@@ -19,6 +24,9 @@ typedef struct {
     int64_t steps[RANK], rows, n_taps;
     int64_t low, high; /* windows [low, high) along `dim` are inside */
     int64_t nothing;   /* from the operand to a row of initial values, in elements */
+    /* Of rows that are inside along the other dimensions, from where they begin: of windows
+     * [low, high), and of each of the few others. */
+    tap_list middle, edges[EDGES];
 } job;
 
 /* Where the elements of the window lie that begins at `at`, from the first element of the operand;
@@ -57,22 +65,60 @@ static int64_t find_taps(const job *j, const int64_t *at, int64_t *taps)
     }
 }
 
+static const tap_list *list_of(const job *j, int64_t p)
+{
+    if (p >= j->low && p < j->high) return &j->middle;
+    int64_t edge = p < j->low ? p : j->low + p - j->high;
+    return edge < EDGES && !j->f->padding_counts ? &j->edges[edge] : NULL;
+}
+
+static void find_lists(job *j)
+{
+    const tn_window_fold *f = j->f;
+    for (uint32_t d = 0; d < j->dim; d++)
+        if ((f->dims[d].size - 1) * f->dims[d].dilation >= f->operand->type->dims[d]) return;
+    int64_t n = f->result->type->dims[j->dim], at[RANK] = {0};
+    for (int64_t p = 0; p < n; p++) {
+        if (p > j->low && p < j->high) p = j->high;
+        tap_list *list = p < n ? (tap_list *)list_of(j, p) : NULL;
+        if (!list) return;
+        at[j->dim] = p * f->dims[j->dim].stride - f->dims[j->dim].low;
+        list->n = find_taps(j, at, list->at);
+    }
+}
+
 static void run_row(const job *j, int64_t row)
 {
     const tn_window_fold *f = j->f;
     const int64_t *shape = f->result->type->dims;
     int64_t at[RANK], taps[TAPS], n = shape[j->dim], stride = f->dims[j->dim].stride;
     int64_t w = tn_width(f->operand->type), rest = row;
-    for (uint32_t d = j->dim; d-- > 0; rest /= shape[d])
-        at[d] = rest % shape[d] * f->dims[d].stride - f->dims[d].low;
+    int64_t begin = 0;
+    bool is_inside = true;
+    for (uint32_t d = j->dim; d-- > 0; rest /= shape[d]) {
+        const tn_window_dim *v = &f->dims[d];
+        at[d] = rest % shape[d] * v->stride - v->low;
+        is_inside = is_inside && at[d] >= 0 &&
+                    at[d] + (v->size - 1) * v->dilation < f->operand->type->dims[d];
+        begin += at[d] * j->steps[d];
+    }
     char *y = (char *)f->result->data + row * n * j->inner * w;
-    tn_window_rows r = {.x = f->operand->data, .init = f->init->data, .taps = taps, .lane_step = 1};
+    tn_window_rows r = {.init = f->init->data, .lane_step = 1};
     for (int64_t p = 0; p < n;) {
         bool many = p >= j->low && p < j->high;
         int64_t windows = many ? j->high - p : 1;
         at[j->dim] = p * stride - f->dims[j->dim].low;
         r.y = y + p * j->inner * w;
-        r.n_taps = find_taps(j, at, taps);
+        const tap_list *list = is_inside ? list_of(j, p) : NULL;
+        if (list && list->n) {
+            r.x = (const char *)f->operand->data + begin * w;
+            r.taps = list->at;
+            r.n_taps = list->n;
+        } else {
+            r.x = f->operand->data;
+            r.taps = taps;
+            r.n_taps = find_taps(j, at, taps);
+        }
         r.positions = many && !j->along ? windows : 1;
         r.x_step = stride * j->inner;
         r.lanes = many && j->along ? windows * j->inner : j->inner;
@@ -123,6 +169,7 @@ bool tn_window_fold_rows(const tn_window_fold *f)
         tn_fill(f->ctx->pool, nothing, f->init->data, (size_t)width, elements);
         j.nothing = apart / width;
     }
+    find_lists(&j);
     double each = 20 + (double)j.n_taps * (5 + 0.02 * (double)(n * j.inner * tn_width(t)));
     tn_parallel_for(f->ctx->pool, j.rows, each, run_rows, &j);
     return true;

@@ -231,6 +231,8 @@ jax.jit(jax.vmap(draw))(np.ones((5, 2), np.uint32))
 
 @pytest.mark.parametrize("shape, window, strides, padding", [((2, 9, 7, 16), (1, 3, 3, 1), (1, 2, 2, 1), "SAME"),
                                                              ((3, 8, 8), (1, 3, 1), (1, 1, 1), "SAME"),
+                                                             ((4, 21, 9, 12), (1, 1, 3, 2), (1, 1, 2, 2), "SAME"),
+                                                             ((70, 9, 3), (1, 2, 1), (1, 2, 1), "VALID"),
                                                              ((1, 12, 300), (1, 2, 1), (1, 2, 1), "VALID")])
 def test_gradients_of_pooling(shape, window, strides, padding):
     # Few different values, so that some windows have several largest ones.
