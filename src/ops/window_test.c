@@ -300,6 +300,39 @@ TEST(random_selections_equal_a_walk)
     }
 }
 
+/* Images one after the other, of which some are turned at once. */
+TEST(selections_in_images_equal_a_walk)
+{
+    enum { H = 9, W = 11, OUT_H = 5, OUT_W = 6, MOST = 150 };
+    static float x[MOST * H * W], source[MOST * OUT_H * OUT_W], out[MOST * H * W],
+        want[MOST * H * W];
+    static const int64_t size[] = {1, 3, 2}, stride[] = {1, 2, 2}, padding[] = {0, 0, 1, 1, 0, 1};
+    static const int counts[] = {15, 16, 37, 64, MOST};
+    for (int c = 0; c < 5; c++) {
+        int64_t n = counts[c];
+        char types[96], result[32];
+        for (int64_t i = 0; i < n * H * W; i++) x[i] = (float)random_below(20), want[i] = 9;
+        for (int64_t i = 0; i < n * OUT_H * OUT_W; i++) source[i] = (float)random_below(100);
+        for (int64_t i = 0; i < n * OUT_H * OUT_W; i++) {
+            int64_t image = i / (OUT_H * OUT_W), y0 = i / OUT_W % OUT_H * 2 - 1, best = -1;
+            for (int64_t k = 0; k < 6; k++) {
+                int64_t y = y0 + k / 2, z = i % OUT_W * 2 + k % 2, at = (image * H + y) * W + z;
+                if (y >= 0 && y < H && z < W && (best < 0 || x[best] < x[at])) best = at;
+            }
+            want[best] += source[i];
+        }
+        snprintf(types, sizeof types, "%dx9x11xf32, %dx5x6xf32, f32", (int)n, (int)n);
+        snprintf(result, sizeof result, "%dx9x11xf32", (int)n);
+        tn_op *op = make_op_with_regions(TN_OP_select_and_scatter, types, result, 2);
+        make_select(op, "f32");
+        make_binary_region(op, 1, TN_OP_add, "f32");
+        set_windows(op, 3, size, stride, NULL, NULL, padding);
+        float init = 9;
+        RUN(op, IN(x, source, &init), OUT(out));
+        assert_memory_equal(out, want, (size_t)n * H * W * 4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +343,7 @@ int main(void)
         cmocka_unit_test(pools_and_scans_are_quick),
         cmocka_unit_test(selects_the_example),
         cmocka_unit_test(random_selections_equal_a_walk),
+        cmocka_unit_test(selections_in_images_equal_a_walk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
