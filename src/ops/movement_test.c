@@ -484,6 +484,34 @@ TEST(large_transposes_are_right_and_quick)
     free(out);
 }
 
+/* Matrices of a batch, of less than a cache line. */
+TEST(small_matrices_are_transposed)
+{
+    enum { BATCH = 21, MOST = BATCH * 9 * 9 };
+    static uint64_t x[MOST], out[MOST];
+    for (int rows = 2; rows < 9; rows++)
+        for (int columns = 2; columns < 9; columns++)
+            for (int wide = 0; wide < 2; wide++) {
+                char from[40], to[40];
+                const char *e = wide ? "i64" : "i32";
+                snprintf(from, sizeof from, "%dx%dx%dx%s", BATCH, rows, columns, e);
+                snprintf(to, sizeof to, "%dx%dx%dx%s", BATCH, columns, rows, e);
+                tn_op *op = make_op(TN_OP_transpose, from, to);
+                SET_INTS(op, permutation, 0, 2, 1);
+                int n = BATCH * rows * columns;
+                uint32_t *narrow = (uint32_t *)x, *got = (uint32_t *)out;
+                for (int i = 0; i < n; i++)
+                    if (wide) x[i] = (uint64_t)i << 32 | 7;
+                    else narrow[i] = (uint32_t)i;
+                RUN(op, IN(x), OUT(out));
+                for (int i = 0; i < n; i++) {
+                    int b = i / (rows * columns), c = i / rows % columns, r = i % rows;
+                    int want = (b * rows + r) * columns + c;
+                    assert_int_equal(wide ? (int)(out[i] >> 32) : (int)got[i], want);
+                }
+            }
+}
+
 static int run_all(void)
 {
     const struct CMUnitTest tests[] = {
@@ -507,6 +535,7 @@ static int run_all(void)
         cmocka_unit_test(short_rows_are_moved),
         cmocka_unit_test(large_copies_equal_a_walk),
         cmocka_unit_test(large_transposes_are_right_and_quick),
+        cmocka_unit_test(small_matrices_are_transposed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,10 +129,43 @@ static bool weave(size_t width, const inner *l, char *dst, const char *src)
     return tn_weave_loop(width, &turned, dst, src);
 }
 
+/* Matrices so small that to begin one takes longer: `rows` x `columns` of the destination. */
+#define DEFINE_MATRICES(T)                                                                         \
+    static inline __attribute__((always_inline)) void some_##T(                                    \
+        const inner *l, int64_t rows, int64_t columns, char *dst, const char *src)                 \
+    {                                                                                              \
+        for (int64_t k = 0; k < l->d2; k++, dst += l->dst2, src += l->src2)                        \
+            for (int64_t i = 0; i < rows; i++)                                                     \
+                for (int64_t j = 0; j < columns; j++)                                              \
+                    memcpy(dst + i * l->dst1 + j * (int64_t)sizeof(T),                             \
+                           src + i * (int64_t)sizeof(T) + j * l->src0, sizeof(T));                 \
+    }                                                                                              \
+    static void matrices_##T(const inner *l, char *dst, const char *src)                           \
+    {                                                                                              \
+        if (l->d0 == 2 && l->d1 == 2) some_##T(l, 2, 2, dst, src);                                 \
+        else if (l->d0 == 3 && l->d1 == 3) some_##T(l, 3, 3, dst, src);                            \
+        else if (l->d0 == 4 && l->d1 == 4) some_##T(l, 4, 4, dst, src);                            \
+        else some_##T(l, l->d1, l->d0, dst, src);                                                  \
+    }
+DEFINE_MATRICES(uint32_t)
+DEFINE_MATRICES(uint64_t)
+
+enum { SMALL_SIDE = 8 };
+
+static bool are_small(int kind, size_t width, const inner *l)
+{
+    return kind == TRANSPOSE && (width == 4 || width == 8) && l->d0 < SMALL_SIDE &&
+           l->d1 < SMALL_SIDE && l->d2 > 1;
+}
+
 static void run_inner(int kind, size_t width, const inner *l, char *dst, const char *src)
 {
     if (kind == COPY || kind == STRIDED) {
         (kind == COPY ? copy_loop : tn_copy_loop)(width, l, dst, src);
+        return;
+    }
+    if (are_small(kind, width, l)) {
+        (width == 4 ? matrices_uint32_t : matrices_uint64_t)(l, dst, src);
         return;
     }
     for (int64_t i = 0; i < l->d2; i++, dst += l->dst2, src += l->src2) {
