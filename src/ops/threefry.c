@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenon.threefry2x32(key0, key1[, counter0, counter1]) -> (word0, word1) or their exclusive or:
  * what the pass of that name puts in the place of JAX's loop. Keys are scalars or of the shape of
- * the results; without counters, element i of the results in row-major order has counter i. */
+ * the results; without counters, element i of the results in row-major order has counter i. All of
+ * an element is read before its results are written, so they may be where operands are. */
 #include "kernels/threefry.h"
 
 #include "base/thread_pool.h"
