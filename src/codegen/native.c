@@ -15,6 +15,9 @@ static bool may_be(const tn_region *r, int64_t strip, uint32_t *budget)
         for (uint32_t i = 0; control && i < op->n_regions; i++)
             if (!may_be(&op->regions[i], strip, budget)) return false;
         if (control || op == r->last || op->kind == TN_OP_constant) continue;
+        if ((op->kind == TN_OP_reduce || op->kind == TN_OP_iota) &&
+            tn_maker_is_apart(strip, &op->results[0]))
+            continue;
         if (op->n_results != 1) return false;
         if (op->kind == TN_OP_dynamic_slice || op->kind == TN_OP_dynamic_update_slice ||
             op->kind == TN_OP_reshape || op->kind == TN_OP_scatter)

@@ -317,13 +317,15 @@ static bool make_branches(tn_maker *m, const tn_op *op)
 static bool make_op(tn_maker *m, const tn_op *op)
 {
     switch ((int)op->kind) {
-    case TN_OP_constant: return true; /* where it is used */
+    case TN_OP_constant:
+    case TN_OP_iota: return true; /* where it is used */
     case TN_OP_while: return tn_maker_make_while(m, op, false);
     case TN_OP_if:
     case TN_OP_case: return are_chosen(op) ? make_chosen(m, op) : make_branches(m, op);
     case TN_OP_dynamic_slice: return tn_maker_make_dynamic_slice(m, op);
     case TN_OP_dynamic_update_slice: return tn_maker_make_update(m, op);
     case TN_OP_scatter: return tn_maker_make_scatter(m, op);
+    case TN_OP_reduce: return tn_maker_make_reduce(m, op);
     case TN_OP_reshape:
     case TN_OP_broadcast_in_dim:
     case TN_OP_transpose:
@@ -346,7 +348,7 @@ bool tn_maker_make_ops(tn_maker *m, const tn_region *r)
             if (*uses) --*uses;
         }
         for (uint32_t i = 0; i < op->n_results; i++)
-            if (op->kind != TN_OP_constant && op->kind != TN_OP_while &&
+            if (op->kind != TN_OP_constant && op->kind != TN_OP_iota && op->kind != TN_OP_while &&
                 ((op->kind != TN_OP_if && op->kind != TN_OP_case) || are_chosen(op)))
                 m->made[m->n_made++] = op->results[i].id;
     }

@@ -128,6 +128,10 @@ bool tn_maker_make_scatter(tn_maker *m, const tn_op *op);
 /* a where the mask is set, else b. */
 tn_jv tn_maker_choose(tn_maker *m, tn_element_type e, tn_jv mask, tn_jv a, tn_jv b);
 
+/* --- native_reduce.c --- */
+
+bool tn_maker_make_reduce(tn_maker *m, const tn_op *op);
+
 /* --- native_flow.c: regions, loops and branches --- */
 
 /* No jumps inside? */

@@ -212,6 +212,28 @@ static void bind_constant(tn_maker *m, const tn_value *v, const tn_literal *l)
     }
 }
 
+static bool is_iota(const tn_maker *m, const tn_value *v)
+{
+    if (!v->op || v->op->kind != TN_OP_iota || !tn_maker_is_scalars(m, v) || tn_maker_is_wide(m, v))
+        return false;
+    tn_element_class c = tn_element_type_class(v->type->element);
+    return c == TN_CLASS_SINT || c == TN_CLASS_UINT || v->type->element == TN_F32;
+}
+
+static void bind_iota(tn_maker *m, const tn_value *v)
+{
+    const tn_type *t = v->type;
+    int64_t dim = tn_op_int(v->op, TN_ATTR_iota_dimension, 0), inner = 1;
+    for (uint32_t d = (uint32_t)dim + 1; d < t->rank; d++) inner *= t->dims[d];
+    tn_known *k = tn_maker_bind_scalars(m, v);
+    for (uint32_t i = 0; i < k->n; i++) {
+        uint64_t x = i / (uint64_t)inner % (uint64_t)t->dims[dim];
+        if (t->element == TN_F32) x = tn_bits_of_f32((float)x);
+        tn_maker_set(m, k->first + i,
+                     tn_jit_const(&m->piece, tn_element_type_bytes(t->element) == 8 ? 8 : 4, x));
+    }
+}
+
 tn_jv tn_maker_load_part(tn_maker *m, uint32_t port, bool wide, uint32_t e, tn_element_type type)
 {
     unsigned bytes = tn_element_type_bytes(type) == 8 ? 8 : 4;
@@ -237,6 +259,10 @@ const tn_known *tn_maker_scalars(tn_maker *m, const tn_value *v)
         if (e->piece == m->piece_number || e->variable >= 0) return k;
     }
     const tn_literal *l = tn_constant_of(v);
+    if (k->kind != TN_KNOWN_ARRAY && is_iota(m, v)) {
+        bind_iota(m, v);
+        return k;
+    }
     bool is_memory = l && !l->splat && tn_maker_is_wide(m, v);
     if (is_memory) l = NULL;
     else if (!l && k->kind != TN_KNOWN_ARRAY && v->op && tn_maker_is_movement(v->op) &&

@@ -46,6 +46,33 @@
          "stablehlo.return %next, %w : tensor<i32>, tensor<" n "x" t ">\n}\n"                      \
          "return %r#1, %r#0 : tensor<" n "x" t ">, tensor<i32>\n")
 
+/* For loops that reduce. */
+#define CONSTANTS                                                                                  \
+    "%f0 = stablehlo.constant dense<0.0> : tensor<f32>\n"                                          \
+    "%f1 = stablehlo.constant dense<1.0> : tensor<f32>\n"                                          \
+    "%low = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"                                  \
+    "%high = stablehlo.constant dense<0x7F800000> : tensor<f32>\n"                                 \
+    "%true = stablehlo.constant dense<true> : tensor<i1>\n"
+#define FOLD(x, init, op, dims, from, to, e)                                                       \
+    "stablehlo.reduce(" x " init: " init ") applies stablehlo." op " across dimensions = [" dims   \
+    "] : (tensor<" from ">, tensor<" e ">) -> tensor<" to ">\n"
+/* Of the floats `x` and the places %k. */
+#define ARGMAX(g, x, n)                                                                            \
+    g ":2 = stablehlo.reduce(" x " init: %low), (%k init: %zero) across dimensions = [0] : "       \
+      "(tensor<" n "xf32>, tensor<" n "xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, "         \
+      "tensor<i32>)\nreducer(%qa: tensor<f32>, %qb: tensor<f32>) (%qc: tensor<i32>, %qd: "         \
+      "tensor<i32>) {\n"                                                                           \
+      "%q1 = stablehlo.compare GT, %qa, %qb : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"          \
+      "%q2 = stablehlo.compare NE, %qa, %qa : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"          \
+      "%q3 = stablehlo.or %q1, %q2 : tensor<i1>\n"                                                 \
+      "%q4 = stablehlo.compare EQ, %qa, %qb : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"          \
+      "%q5 = stablehlo.compare LT, %qc, %qd : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"          \
+      "%q6 = stablehlo.and %q4, %q5 : tensor<i1>\n"                                                \
+      "%q7 = stablehlo.or %q3, %q6 : tensor<i1>\n"                                                 \
+      "%q8 = stablehlo.select %q3, %qa, %qb : tensor<i1>, tensor<f32>\n"                           \
+      "%q9 = stablehlo.select %q7, %qc, %qd : tensor<i1>, tensor<i32>\n"                           \
+      "stablehlo.return %q8, %q9 : tensor<f32>, tensor<i32>\n}\n"
+
 typedef struct {
     const char *name, *text;
     bool native;
@@ -90,21 +117,21 @@ static const program programs[] = {
     /* A running sum, of which each state is kept; indices run over the end. */
     {"scan",
      MAIN("%x: tensor<40xf32>", "tensor<40xf32>, tensor<f32>",
-          ZERO
-          "%s = stablehlo.constant dense<0.5> : tensor<f32>\n"
-          "%r:3 = stablehlo.while(%i = %zero, %v = %s, %y = %x) : tensor<i32>, tensor<f32>, "
-          "tensor<40xf32>\ncond {\n" LESS("%i", "45") "} do {\n" STEP(
-              "%i") "%e = stablehlo.dynamic_slice %x, %i, sizes = [1] : (tensor<40xf32>, "
-                    "tensor<i32>) "
-                    "-> tensor<1xf32>\n"
-                    "%f = stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>\n"
-                    "%w = stablehlo.add %v, %f : tensor<f32>\n"
-                    "%u = stablehlo.reshape %w : (tensor<f32>) -> tensor<1xf32>\n"
-                    "%z = stablehlo.dynamic_update_slice %y, %u, %i : (tensor<40xf32>, "
-                    "tensor<1xf32>, "
-                    "tensor<i32>) -> tensor<40xf32>\n"
-                    "stablehlo.return %next, %w, %z : tensor<i32>, tensor<f32>, tensor<40xf32>\n}\n"
-                    "return %r#2, %r#1 : tensor<40xf32>, tensor<f32>\n"),
+          ZERO "%s = stablehlo.constant dense<0.5> : tensor<f32>\n"
+               "%r:3 = stablehlo.while(%i = %zero, %v = %s, %y = %x) : tensor<i32>, tensor<f32>, "
+               "tensor<40xf32>\ncond {\n" LESS("%i", "45") "} do {\n" STEP(
+                   "%i") "%e = stablehlo.dynamic_slice %x, %i, sizes = [1] : (tensor<40xf32>, "
+                         "tensor<i32>) "
+                         "-> tensor<1xf32>\n"
+                         "%f = stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>\n"
+                         "%w = stablehlo.add %v, %f : tensor<f32>\n"
+                         "%u = stablehlo.reshape %w : (tensor<f32>) -> tensor<1xf32>\n"
+                         "%z = stablehlo.dynamic_update_slice %y, %u, %i : (tensor<40xf32>, "
+                         "tensor<1xf32>, "
+                         "tensor<i32>) -> tensor<40xf32>\n"
+                         "stablehlo.return %next, %w, %z : tensor<i32>, tensor<f32>, "
+                         "tensor<40xf32>\n}\n"
+                         "return %r#2, %r#1 : tensor<40xf32>, tensor<f32>\n"),
      true},
     /* The array is read where it was written one iteration before. */
     {"recurrence",
@@ -122,20 +149,21 @@ static const program programs[] = {
     /* The array as it was is wanted after it has changed: not in place. */
     {"old content",
      MAIN("%x: tensor<40xi32>", "tensor<40xi32>, tensor<i32>",
-          ZERO
-          "%r:3 = stablehlo.while(%i = %zero, %y = %x, %s = %zero) : tensor<i32>, "
-          "tensor<40xi32>, tensor<i32>\ncond {\n" LESS("%i", "39") "} do {\n" STEP(
-              "%i") "%e = stablehlo.dynamic_slice %y, %i, sizes = [1] : (tensor<40xi32>, "
-                    "tensor<i32>) "
-                    "-> tensor<1xi32>\n%f = stablehlo.add %e, %e : tensor<1xi32>\n"
-                    "%z = stablehlo.dynamic_update_slice %y, %f, %i : (tensor<40xi32>, "
-                    "tensor<1xi32>, tensor<i32>) -> tensor<40xi32>\n"
-                    "%o = stablehlo.dynamic_slice %y, %next, sizes = [1] : (tensor<40xi32>, "
-                    "tensor<i32>) "
-                    "-> tensor<1xi32>\n%p = stablehlo.reshape %o : (tensor<1xi32>) -> tensor<i32>\n"
-                    "%t = stablehlo.add %s, %p : tensor<i32>\n"
-                    "stablehlo.return %next, %z, %t : tensor<i32>, tensor<40xi32>, tensor<i32>\n}\n"
-                    "return %r#1, %r#2 : tensor<40xi32>, tensor<i32>\n"),
+          ZERO "%r:3 = stablehlo.while(%i = %zero, %y = %x, %s = %zero) : tensor<i32>, "
+               "tensor<40xi32>, tensor<i32>\ncond {\n" LESS("%i", "39") "} do {\n" STEP(
+                   "%i") "%e = stablehlo.dynamic_slice %y, %i, sizes = [1] : (tensor<40xi32>, "
+                         "tensor<i32>) "
+                         "-> tensor<1xi32>\n%f = stablehlo.add %e, %e : tensor<1xi32>\n"
+                         "%z = stablehlo.dynamic_update_slice %y, %f, %i : (tensor<40xi32>, "
+                         "tensor<1xi32>, tensor<i32>) -> tensor<40xi32>\n"
+                         "%o = stablehlo.dynamic_slice %y, %next, sizes = [1] : (tensor<40xi32>, "
+                         "tensor<i32>) "
+                         "-> tensor<1xi32>\n%p = stablehlo.reshape %o : (tensor<1xi32>) -> "
+                         "tensor<i32>\n"
+                         "%t = stablehlo.add %s, %p : tensor<i32>\n"
+                         "stablehlo.return %next, %z, %t : tensor<i32>, tensor<40xi32>, "
+                         "tensor<i32>\n}\n"
+                         "return %r#1, %r#2 : tensor<40xi32>, tensor<i32>\n"),
      false},
     /* Two arrays that change places. */
     {"exchange",
@@ -160,32 +188,32 @@ static const program programs[] = {
      true},
     /* A loop over the elements of each row. */
     {"rows",
-     MAIN(
-         "%x: tensor<6x5xf32>", "tensor<f32>, tensor<6xf32>",
-         ZERO
-         "%s = stablehlo.constant dense<0.0> : tensor<f32>\n"
-         "%k = stablehlo.constant dense<0.0> : tensor<6xf32>\n"
-         "%r:3 = stablehlo.while(%i = %zero, %v = %s, %y = %k) : tensor<i32>, tensor<f32>, "
-         "tensor<6xf32>\ncond {\n" LESS("%i", "6") "} do {\n" STEP(
-             "%i") "%row = stablehlo.dynamic_slice %x, %i, %zero, sizes = [1, 5] : "
-                   "(tensor<6x5xf32>, tensor<i32>, tensor<i32>) -> tensor<1x5xf32>\n"
-                   "%flat = stablehlo.reshape %row : (tensor<1x5xf32>) -> tensor<5xf32>\n"
-                   "%q:2 = stablehlo.while(%j = %zero, %t = %v) : tensor<i32>, tensor<f32>\n"
-                   "cond {\n%m = stablehlo.constant dense<5> : tensor<i32>\n"
-                   "%c = stablehlo.compare LT, %j, %m, SIGNED : (tensor<i32>, tensor<i32>) -> "
-                   "tensor<i1>\nstablehlo.return %c : tensor<i1>\n} do {\n"
-                   "%e = stablehlo.dynamic_slice %flat, %j, sizes = [1] : (tensor<5xf32>, "
-                   "tensor<i32>) -> tensor<1xf32>\n"
-                   "%f = stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>\n"
-                   "%g = stablehlo.add %t, %f : tensor<f32>\n"
-                   "%h = stablehlo.add %j, %one : tensor<i32>\n"
-                   "stablehlo.return %h, %g : tensor<i32>, tensor<f32>\n}\n"
-                   "%u = stablehlo.reshape %q#1 : (tensor<f32>) -> tensor<1xf32>\n"
-                   "%z = stablehlo.dynamic_update_slice %y, %u, %i : (tensor<6xf32>, "
-                   "tensor<1xf32>, "
-                   "tensor<i32>) -> tensor<6xf32>\n"
-                   "stablehlo.return %next, %q#1, %z : tensor<i32>, tensor<f32>, tensor<6xf32>\n}\n"
-                   "return %r#1, %r#2 : tensor<f32>, tensor<6xf32>\n"),
+     MAIN("%x: tensor<6x5xf32>", "tensor<f32>, tensor<6xf32>",
+          ZERO
+          "%s = stablehlo.constant dense<0.0> : tensor<f32>\n"
+          "%k = stablehlo.constant dense<0.0> : tensor<6xf32>\n"
+          "%r:3 = stablehlo.while(%i = %zero, %v = %s, %y = %k) : tensor<i32>, tensor<f32>, "
+          "tensor<6xf32>\ncond {\n" LESS("%i", "6") "} do {\n" STEP(
+              "%i") "%row = stablehlo.dynamic_slice %x, %i, %zero, sizes = [1, 5] : "
+                    "(tensor<6x5xf32>, tensor<i32>, tensor<i32>) -> tensor<1x5xf32>\n"
+                    "%flat = stablehlo.reshape %row : (tensor<1x5xf32>) -> tensor<5xf32>\n"
+                    "%q:2 = stablehlo.while(%j = %zero, %t = %v) : tensor<i32>, tensor<f32>\n"
+                    "cond {\n%m = stablehlo.constant dense<5> : tensor<i32>\n"
+                    "%c = stablehlo.compare LT, %j, %m, SIGNED : (tensor<i32>, tensor<i32>) -> "
+                    "tensor<i1>\nstablehlo.return %c : tensor<i1>\n} do {\n"
+                    "%e = stablehlo.dynamic_slice %flat, %j, sizes = [1] : (tensor<5xf32>, "
+                    "tensor<i32>) -> tensor<1xf32>\n"
+                    "%f = stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>\n"
+                    "%g = stablehlo.add %t, %f : tensor<f32>\n"
+                    "%h = stablehlo.add %j, %one : tensor<i32>\n"
+                    "stablehlo.return %h, %g : tensor<i32>, tensor<f32>\n}\n"
+                    "%u = stablehlo.reshape %q#1 : (tensor<f32>) -> tensor<1xf32>\n"
+                    "%z = stablehlo.dynamic_update_slice %y, %u, %i : (tensor<6xf32>, "
+                    "tensor<1xf32>, "
+                    "tensor<i32>) -> tensor<6xf32>\n"
+                    "stablehlo.return %next, %q#1, %z : tensor<i32>, tensor<f32>, "
+                    "tensor<6xf32>\n}\n"
+                    "return %r#1, %r#2 : tensor<f32>, tensor<6xf32>\n"),
      true}, /* the inner one: rows of 5 are scalars, which have no index */
     {"long rows",
      MAIN("%x: tensor<6x50xf32>", "tensor<f32>, tensor<60xf32>",
@@ -218,32 +246,32 @@ static const program programs[] = {
      true},
     {"branches",
      MAIN("%x: tensor<40xi32>", "tensor<i32>, tensor<f32>",
-          ZERO
-          "%s = stablehlo.constant dense<0.5> : tensor<f32>\n"
-          "%r:3 = stablehlo.while(%i = %zero, %v = %s, %t = %zero) : tensor<i32>, "
-          "tensor<f32>, tensor<i32>\ncond {\n" LESS("%i", "40") "} do {\n" STEP(
-              "%i") "%e = stablehlo.dynamic_slice %x, %i, sizes = [1] : (tensor<40xi32>, "
-                    "tensor<i32>) "
-                    "-> tensor<1xi32>\n"
-                    "%k = stablehlo.reshape %e : (tensor<1xi32>) -> tensor<i32>\n"
-                    "%w = \"stablehlo.case\"(%k) ({\n"
-                    "%a = stablehlo.add %v, %s : tensor<f32>\nstablehlo.return %a : "
-                    "tensor<f32>\n}, {\n"
-                    "%b = stablehlo.multiply %v, %s : tensor<f32>\nstablehlo.return %b : "
-                    "tensor<f32>\n"
-                    "}, {\n%c = stablehlo.negate %v : tensor<f32>\nstablehlo.return %c : "
-                    "tensor<f32>\n"
-                    "}) : (tensor<i32>) -> tensor<f32>\n"
-                    "%p = stablehlo.compare GT, %w, %s, FLOAT : (tensor<f32>, tensor<f32>) -> "
-                    "tensor<i1>\n"
-                    "%u:2 = \"stablehlo.if\"(%p) ({\n"
-                    "stablehlo.return %k, %w : tensor<i32>, tensor<f32>\n}, {\n"
-                    "%d = stablehlo.add %w, %s : tensor<f32>\n"
-                    "stablehlo.return %i, %d : tensor<i32>, tensor<f32>\n"
-                    "}) : (tensor<i1>) -> (tensor<i32>, tensor<f32>)\n"
-                    "%z = stablehlo.add %t, %u#0 : tensor<i32>\n"
-                    "stablehlo.return %next, %u#1, %z : tensor<i32>, tensor<f32>, tensor<i32>\n}\n"
-                    "return %r#2, %r#1 : tensor<i32>, tensor<f32>\n"),
+          ZERO "%s = stablehlo.constant dense<0.5> : tensor<f32>\n"
+               "%r:3 = stablehlo.while(%i = %zero, %v = %s, %t = %zero) : tensor<i32>, "
+               "tensor<f32>, tensor<i32>\ncond {\n" LESS("%i", "40") "} do {\n" STEP(
+                   "%i") "%e = stablehlo.dynamic_slice %x, %i, sizes = [1] : (tensor<40xi32>, "
+                         "tensor<i32>) "
+                         "-> tensor<1xi32>\n"
+                         "%k = stablehlo.reshape %e : (tensor<1xi32>) -> tensor<i32>\n"
+                         "%w = \"stablehlo.case\"(%k) ({\n"
+                         "%a = stablehlo.add %v, %s : tensor<f32>\nstablehlo.return %a : "
+                         "tensor<f32>\n}, {\n"
+                         "%b = stablehlo.multiply %v, %s : tensor<f32>\nstablehlo.return %b : "
+                         "tensor<f32>\n"
+                         "}, {\n%c = stablehlo.negate %v : tensor<f32>\nstablehlo.return %c : "
+                         "tensor<f32>\n"
+                         "}) : (tensor<i32>) -> tensor<f32>\n"
+                         "%p = stablehlo.compare GT, %w, %s, FLOAT : (tensor<f32>, tensor<f32>) -> "
+                         "tensor<i1>\n"
+                         "%u:2 = \"stablehlo.if\"(%p) ({\n"
+                         "stablehlo.return %k, %w : tensor<i32>, tensor<f32>\n}, {\n"
+                         "%d = stablehlo.add %w, %s : tensor<f32>\n"
+                         "stablehlo.return %i, %d : tensor<i32>, tensor<f32>\n"
+                         "}) : (tensor<i1>) -> (tensor<i32>, tensor<f32>)\n"
+                         "%z = stablehlo.add %t, %u#0 : tensor<i32>\n"
+                         "stablehlo.return %next, %u#1, %z : tensor<i32>, tensor<f32>, "
+                         "tensor<i32>\n}\n"
+                         "return %r#2, %r#1 : tensor<i32>, tensor<f32>\n"),
      true},
     /* Slices, transposes and concatenations of a few elements. */
     {"few elements",
@@ -252,7 +280,8 @@ static const program programs[] = {
           "%r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<2x3xf32>\n"
           "cond {\n" LESS("%i", "11") "} do {\n" STEP(
               "%i") "%a = stablehlo.slice %v [0:1, 1:3] : (tensor<2x3xf32>) -> tensor<1x2xf32>\n"
-                    "%b = stablehlo.slice %v [1:2, 0:3:2] : (tensor<2x3xf32>) -> tensor<1x2xf32>\n"
+                    "%b = stablehlo.slice %v [1:2, 0:3:2] : (tensor<2x3xf32>) -> "
+                    "tensor<1x2xf32>\n"
                     "%c = stablehlo.concatenate %b, %a, dim = 1 : (tensor<1x2xf32>, "
                     "tensor<1x2xf32>) "
                     "-> tensor<1x4xf32>\n"
@@ -287,57 +316,59 @@ static const program programs[] = {
           "%b = stablehlo.slice %v [1:3, 0:40] : (tensor<3x40xf32>) -> tensor<2x40xf32>\n"
           "%c = stablehlo.concatenate %b, %a, dim = 0 : (tensor<2x40xf32>, tensor<1x40xf32>) -> "
           "tensor<3x40xf32>\n"
-          "%d = stablehlo.broadcast_in_dim %k, dims = [0] : (tensor<3xf32>) -> tensor<3x40xf32>\n"
+          "%d = stablehlo.broadcast_in_dim %k, dims = [0] : (tensor<3xf32>) -> "
+          "tensor<3x40xf32>\n"
           "%e = stablehlo.multiply %c, %d : tensor<3x40xf32>\n"
           "%f = stablehlo.reshape %a : (tensor<1x40xf32>) -> tensor<40xf32>\n"
           "%less = stablehlo.compare LT, %f, %q : (tensor<40xf32>, tensor<40xf32>) -> "
           "tensor<40xi1>\n"
           "%o = stablehlo.xor %m, %less : tensor<40xi1>\n"
           "%g = stablehlo.select %o, %q, %f : tensor<40xi1>, tensor<40xf32>\n"
-          "%h = stablehlo.broadcast_in_dim %g, dims = [1] : (tensor<40xf32>) -> tensor<3x40xf32>\n"
+          "%h = stablehlo.broadcast_in_dim %g, dims = [1] : (tensor<40xf32>) -> "
+          "tensor<3x40xf32>\n"
           "%w = stablehlo.add %e, %h : tensor<3x40xf32>\n"
           "stablehlo.return %next, %w, %o : tensor<i32>, tensor<3x40xf32>, tensor<40xi1>\n}\n"
           "return %r#1, %r#2, %r#0 : tensor<3x40xf32>, tensor<40xi1>, tensor<i32>\n"),
      true},
     /* Rows that are read and stacked by number, a number with each; branches with jumps. */
     {"stacked rows",
-     MAIN(
-         "%xs: tensor<17x40xf32>, %y: tensor<40xf32>, %ks: tensor<17xi32>",
-         "tensor<40xf32>, tensor<17x40xf32>, tensor<17xi32>",
-         ZERO
-         "%o = stablehlo.constant dense<0.5> : tensor<17x40xf32>\n"
-         "%p = stablehlo.constant dense<7> : tensor<17xi32>\n"
-         "%r:4 = stablehlo.while(%i = %zero, %v = %y, %s = %o, %t = %p) : tensor<i32>, "
-         "tensor<40xf32>, tensor<17x40xf32>, tensor<17xi32>\n"
-         "cond {\n" LESS("%i", "15") "} do {\n" STEP(
-             "%i") "%z = stablehlo.constant dense<0> : "
-                   "tensor<i32>\n"
-                   "%a = stablehlo.dynamic_slice %xs, %i, %z, sizes = [1, 40] : "
-                   "(tensor<17x40xf32>, "
-                   "tensor<i32>, tensor<i32>) -> tensor<1x40xf32>\n"
-                   "%b = stablehlo.reshape %a : (tensor<1x40xf32>) -> tensor<40xf32>\n"
-                   "%c = stablehlo.dynamic_slice %ks, %i, sizes = [1] : (tensor<17xi32>, "
-                   "tensor<i32>) -> "
-                   "tensor<1xi32>\n"
-                   "%k = stablehlo.reshape %c : (tensor<1xi32>) -> tensor<i32>\n"
-                   "%e = \"stablehlo.case\"(%k) ({\n"
-                   "%e0 = stablehlo.add %v, %b : tensor<40xf32>\n"
-                   "stablehlo.return %e0 : tensor<40xf32>\n}, {\n"
-                   "%e1 = stablehlo.tanh %v : tensor<40xf32>\n"
-                   "stablehlo.return %e1 : tensor<40xf32>\n}, {\n"
-                   "%e2 = stablehlo.multiply %v, %b : tensor<40xf32>\n"
-                   "stablehlo.return %e2 : tensor<40xf32>\n"
-                   "}) : (tensor<i32>) -> tensor<40xf32>\n"
-                   "%f = stablehlo.reshape %e : (tensor<40xf32>) -> tensor<1x40xf32>\n"
-                   "%g = stablehlo.dynamic_update_slice %s, %f, %next, %z : (tensor<17x40xf32>, "
-                   "tensor<1x40xf32>, tensor<i32>, tensor<i32>) -> tensor<17x40xf32>\n"
-                   "%l = stablehlo.dynamic_update_slice %t, %c, %next : (tensor<17xi32>, "
-                   "tensor<1xi32>, "
-                   "tensor<i32>) -> tensor<17xi32>\n"
-                   "stablehlo.return %next, %e, %g, %l : tensor<i32>, tensor<40xf32>, "
-                   "tensor<17x40xf32>, "
-                   "tensor<17xi32>\n}\n"
-                   "return %r#1, %r#2, %r#3 : tensor<40xf32>, tensor<17x40xf32>, tensor<17xi32>\n"),
+     MAIN("%xs: tensor<17x40xf32>, %y: tensor<40xf32>, %ks: tensor<17xi32>",
+          "tensor<40xf32>, tensor<17x40xf32>, tensor<17xi32>",
+          ZERO "%o = stablehlo.constant dense<0.5> : tensor<17x40xf32>\n"
+               "%p = stablehlo.constant dense<7> : tensor<17xi32>\n"
+               "%r:4 = stablehlo.while(%i = %zero, %v = %y, %s = %o, %t = %p) : tensor<i32>, "
+               "tensor<40xf32>, tensor<17x40xf32>, tensor<17xi32>\n"
+               "cond {\n" LESS("%i", "15") "} do {\n" STEP(
+                   "%i") "%z = stablehlo.constant dense<0> : "
+                         "tensor<i32>\n"
+                         "%a = stablehlo.dynamic_slice %xs, %i, %z, sizes = [1, 40] : "
+                         "(tensor<17x40xf32>, "
+                         "tensor<i32>, tensor<i32>) -> tensor<1x40xf32>\n"
+                         "%b = stablehlo.reshape %a : (tensor<1x40xf32>) -> tensor<40xf32>\n"
+                         "%c = stablehlo.dynamic_slice %ks, %i, sizes = [1] : (tensor<17xi32>, "
+                         "tensor<i32>) -> "
+                         "tensor<1xi32>\n"
+                         "%k = stablehlo.reshape %c : (tensor<1xi32>) -> tensor<i32>\n"
+                         "%e = \"stablehlo.case\"(%k) ({\n"
+                         "%e0 = stablehlo.add %v, %b : tensor<40xf32>\n"
+                         "stablehlo.return %e0 : tensor<40xf32>\n}, {\n"
+                         "%e1 = stablehlo.tanh %v : tensor<40xf32>\n"
+                         "stablehlo.return %e1 : tensor<40xf32>\n}, {\n"
+                         "%e2 = stablehlo.multiply %v, %b : tensor<40xf32>\n"
+                         "stablehlo.return %e2 : tensor<40xf32>\n"
+                         "}) : (tensor<i32>) -> tensor<40xf32>\n"
+                         "%f = stablehlo.reshape %e : (tensor<40xf32>) -> tensor<1x40xf32>\n"
+                         "%g = stablehlo.dynamic_update_slice %s, %f, %next, %z : "
+                         "(tensor<17x40xf32>, "
+                         "tensor<1x40xf32>, tensor<i32>, tensor<i32>) -> tensor<17x40xf32>\n"
+                         "%l = stablehlo.dynamic_update_slice %t, %c, %next : (tensor<17xi32>, "
+                         "tensor<1xi32>, "
+                         "tensor<i32>) -> tensor<17xi32>\n"
+                         "stablehlo.return %next, %e, %g, %l : tensor<i32>, tensor<40xf32>, "
+                         "tensor<17x40xf32>, "
+                         "tensor<17xi32>\n}\n"
+                         "return %r#1, %r#2, %r#3 : tensor<40xf32>, tensor<17x40xf32>, "
+                         "tensor<17xi32>\n"),
      true},
     /* A loop in a loop, with a counter of 64 bits outside. */
     {"strip in two loops",
@@ -345,7 +376,8 @@ static const program programs[] = {
           "%none = stablehlo.constant dense<0> : tensor<i64>\n"
           "%r:2 = stablehlo.while(%p = %none, %v = %x) : tensor<i64>, tensor<50xf32>\n"
           "cond {\n%k = stablehlo.constant dense<5> : tensor<i64>\n"
-          "%go = stablehlo.compare LT, %p, %k, SIGNED : (tensor<i64>, tensor<i64>) -> tensor<i1>\n"
+          "%go = stablehlo.compare LT, %p, %k, SIGNED : (tensor<i64>, tensor<i64>) -> "
+          "tensor<i1>\n"
           "stablehlo.return %go : tensor<i1>\n} do {\n" ZERO
           "%u = stablehlo.constant dense<1> : tensor<i64>\n"
           "%s:2 = stablehlo.while(%i = %zero, %w = %v) : tensor<i32>, tensor<50xf32>\n"
@@ -360,38 +392,39 @@ static const program programs[] = {
      true},
     /* More values than registers: what is read from the stack stays there until then. */
     {"many at once",
-     MAIN(
-         "%x: tensor<64xf32>, %y: tensor<64xf32>", "tensor<64xf32>, tensor<64xf32>, tensor<64xf32>",
-         ZERO "%none = stablehlo.constant dense<0.0> : tensor<64xf32>\n"
-              "%r:4 = stablehlo.while(%i = %zero, %a = %x, %b = %y, %c = %none) : tensor<i32>, "
-              "tensor<64xf32>, tensor<64xf32>, tensor<64xf32>\n"
-              "cond {\n" LESS(
-                  "%i",
-                  "1") "} do {\n" //
-                       "%low = stablehlo.constant dense<-9.0> : tensor<64xf32>\n"
-                       "%high = stablehlo.constant dense<9.0> : tensor<64xf32>\n"
-                       "%two = stablehlo.constant dense<2.0> : tensor<64xf32>\n"
-                       "%four = stablehlo.constant dense<4.0> : tensor<64xf32>\n"
-                       "%aa = stablehlo.multiply %a, %a : tensor<64xf32>\n"
-                       "%d = stablehlo.add %aa, %x : tensor<64xf32>\n"
-                       "%e = stablehlo.maximum %low, %d : tensor<64xf32>\n"
-                       "%f = stablehlo.minimum %high, %e : tensor<64xf32>\n"
-                       "%g = stablehlo.multiply %two, %a : tensor<64xf32>\n"
-                       "%h = stablehlo.multiply %g, %b : tensor<64xf32>\n"
-                       "%j = stablehlo.add %h, %y : tensor<64xf32>\n"
-                       "%k = stablehlo.maximum %low, %j : tensor<64xf32>\n"
-                       "%l = stablehlo.minimum %high, %k : tensor<64xf32>\n"
-                       "%bb = stablehlo.multiply %b, %b : tensor<64xf32>\n"
-                       "%m = stablehlo.add %aa, %bb : tensor<64xf32>\n"
-                       "%p = stablehlo.compare LT, %m, %four : (tensor<64xf32>, tensor<64xf32>) -> "
-                       "tensor<64xi1>\n"
-                       "%q = stablehlo.convert %p : (tensor<64xi1>) -> tensor<64xf32>\n"
-                       "%s = stablehlo.add %c, %q : tensor<64xf32>\n" STEP(
-                           "%i") "stablehlo.return %next, %f, %l, %s : tensor<i32>, "
-                                 "tensor<64xf32>, tensor<64xf32>, "
-                                 "tensor<64xf32>\n}\n"
-                                 "return %r#1, %r#2, %r#3 : tensor<64xf32>, tensor<64xf32>, "
-                                 "tensor<64xf32>\n"),
+     MAIN("%x: tensor<64xf32>, %y: tensor<64xf32>",
+          "tensor<64xf32>, tensor<64xf32>, tensor<64xf32>",
+          ZERO "%none = stablehlo.constant dense<0.0> : tensor<64xf32>\n"
+               "%r:4 = stablehlo.while(%i = %zero, %a = %x, %b = %y, %c = %none) : tensor<i32>, "
+               "tensor<64xf32>, tensor<64xf32>, tensor<64xf32>\n"
+               "cond {\n" LESS(
+                   "%i",
+                   "1") "} do {\n" //
+                        "%low = stablehlo.constant dense<-9.0> : tensor<64xf32>\n"
+                        "%high = stablehlo.constant dense<9.0> : tensor<64xf32>\n"
+                        "%two = stablehlo.constant dense<2.0> : tensor<64xf32>\n"
+                        "%four = stablehlo.constant dense<4.0> : tensor<64xf32>\n"
+                        "%aa = stablehlo.multiply %a, %a : tensor<64xf32>\n"
+                        "%d = stablehlo.add %aa, %x : tensor<64xf32>\n"
+                        "%e = stablehlo.maximum %low, %d : tensor<64xf32>\n"
+                        "%f = stablehlo.minimum %high, %e : tensor<64xf32>\n"
+                        "%g = stablehlo.multiply %two, %a : tensor<64xf32>\n"
+                        "%h = stablehlo.multiply %g, %b : tensor<64xf32>\n"
+                        "%j = stablehlo.add %h, %y : tensor<64xf32>\n"
+                        "%k = stablehlo.maximum %low, %j : tensor<64xf32>\n"
+                        "%l = stablehlo.minimum %high, %k : tensor<64xf32>\n"
+                        "%bb = stablehlo.multiply %b, %b : tensor<64xf32>\n"
+                        "%m = stablehlo.add %aa, %bb : tensor<64xf32>\n"
+                        "%p = stablehlo.compare LT, %m, %four : (tensor<64xf32>, tensor<64xf32>) "
+                        "-> "
+                        "tensor<64xi1>\n"
+                        "%q = stablehlo.convert %p : (tensor<64xi1>) -> tensor<64xf32>\n"
+                        "%s = stablehlo.add %c, %q : tensor<64xf32>\n" STEP(
+                            "%i") "stablehlo.return %next, %f, %l, %s : tensor<i32>, "
+                                  "tensor<64xf32>, tensor<64xf32>, "
+                                  "tensor<64xf32>\n}\n"
+                                  "return %r#1, %r#2, %r#3 : tensor<64xf32>, tensor<64xf32>, "
+                                  "tensor<64xf32>\n"),
      true},
     /* Elements that are scattered, to places of which some aren't there. */
     {"scattered",
@@ -419,6 +452,250 @@ static const program programs[] = {
           "}) : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>\n"
           "stablehlo.return %next, %g, %h : tensor<i32>, tensor<5x4xf32>, tensor<40xi32>\n}\n"
           "return %r#1, %r#2 : tensor<5x4xf32>, tensor<40xi32>\n"),
+     true},
+    /* Rows of an array, of which some elements are NaN in %l, come to one element each. */
+    {"a row that is reduced",
+     MAIN(
+         "%x: tensor<12x7xf32>", "tensor<12x6xf32>, tensor<12xi32>",
+         ZERO CONSTANTS "%y = stablehlo.constant dense<0.0> : tensor<12x6xf32>\n"
+                        "%z = stablehlo.constant dense<0> : tensor<12xi32>\n"
+                        "%r:3 = stablehlo.while(%i = %zero, %v = %y, %w = %z) : tensor<i32>, "
+                        "tensor<12x6xf32>, tensor<12xi32>\n"
+                        "cond {\n" LESS("%i", "12") "} do {\n" STEP("%i") //
+         "%a = stablehlo.dynamic_slice %x, %i, %zero, sizes = [1, 7] : (tensor<12x7xf32>, "
+         "tensor<i32>, tensor<i32>) -> tensor<1x7xf32>\n"
+         "%a1 = stablehlo.reshape %a : (tensor<1x7xf32>) -> tensor<7xf32>\n"
+         "%three = stablehlo.constant dense<3.0> : tensor<7xf32>\n"
+         "%b = stablehlo.divide %a1, %three : tensor<7xf32>\n"
+         "%shift = stablehlo.constant dense<0.9> : tensor<7xf32>\n"
+         "%b1 = stablehlo.subtract %b, %shift : tensor<7xf32>\n"
+         "%l = stablehlo.log %b1 : tensor<7xf32>\n"
+         "%s = " FOLD("%b1", "%f0", "add", "0", "7xf32", "f32", "f32") "%p = " FOLD(
+             "%b", "%f1", "multiply", "0",
+             "7xf32", "f32",
+             "f32") "%m = " FOLD("%l", "%low", "maximum", "0", "7xf32", "f32",
+                                 "f32") "%n1 = " FOLD("%l", "%high", "minimum", "0", "7xf32", "f32",
+                                                      "f32") "%k = stablehlo.iota dim = 0 : "
+                                                             "tensor<7xi32>\n" ARGMAX("%g", "%l", "7") "%h = " FOLD(
+                                                                 "%k", "%i", "add",
+                                                                 "0", "7xi32", "i32",
+                                                                 "i32") "%o"
+                                                                        " ="
+                                                                        " s"
+                                                                        "ta"
+                                                                        "bl"
+                                                                        "eh"
+                                                                        "lo"
+                                                                        ".c"
+                                                                        "om"
+                                                                        "pa"
+                                                                        "re"
+                                                                        " G"
+                                                                        "T,"
+                                                                        " %"
+                                                                        "b,"
+                                                                        " %"
+                                                                        "b1"
+                                                                        " :"
+                                                                        " ("
+                                                                        "te"
+                                                                        "ns"
+                                                                        "or"
+                                                                        "<7"
+                                                                        "xf"
+                                                                        "32"
+                                                                        ">,"
+                                                                        " t"
+                                                                        "en"
+                                                                        "so"
+                                                                        "r<"
+                                                                        "7x"
+                                                                        "f3"
+                                                                        "2>"
+                                                                        ") "
+                                                                        "->"
+                                                                        " t"
+                                                                        "en"
+                                                                        "so"
+                                                                        "r<"
+                                                                        "7x"
+                                                                        "i1"
+                                                                        ">"
+                                                                        "\n"
+                                                                        "%a"
+                                                                        "ll"
+                                                                        " ="
+                                                                        " " FOLD(
+                                                                            "%o", "%true",
+                                                                            "and", "0", "7xi1",
+                                                                            "i1",
+                                                                            "i1") "%all1 = "
+                                                                                  "stablehlo."
+                                                                                  "convert %all : "
+                                                                                  "(tensor<i1>) -> "
+                                                                                  "tensor<f32>\n"
+                                                                                  "%s1 = "
+                                                                                  "stablehlo."
+                                                                                  "reshape %s : "
+                                                                                  "(tensor<f32>) "
+                                                                                  "-> "
+                                                                                  "tensor<1x1xf32>"
+                                                                                  "\n"
+                                                                                  "%p1 = "
+                                                                                  "stablehlo."
+                                                                                  "reshape %p : "
+                                                                                  "(tensor<f32>) "
+                                                                                  "-> "
+                                                                                  "tensor<1x1xf32>"
+                                                                                  "\n"
+                                                                                  "%m1 = "
+                                                                                  "stablehlo."
+                                                                                  "reshape %m : "
+                                                                                  "(tensor<f32>) "
+                                                                                  "-> "
+                                                                                  "tensor<1x1xf32>"
+                                                                                  "\n"
+                                                                                  "%n2 = "
+                                                                                  "stablehlo."
+                                                                                  "reshape %n1 : "
+                                                                                  "(tensor<f32>) "
+                                                                                  "-> "
+                                                                                  "tensor<1x1xf32>"
+                                                                                  "\n"
+                                                                                  "%g1 = "
+                                                                                  "stablehlo."
+                                                                                  "reshape %g#0 : "
+                                                                                  "(tensor<f32>) "
+                                                                                  "-> "
+                                                                                  "tensor<1x1xf32>"
+                                                                                  "\n"
+                                                                                  "%all2 = "
+                                                                                  "stablehlo."
+                                                                                  "reshape %all1 : "
+                                                                                  "(tensor<f32>) "
+                                                                                  "-> "
+                                                                                  "tensor<1x1xf32>"
+                                                                                  "\n"
+                                                                                  "%c = "
+                                                                                  "stablehlo."
+                                                                                  "concatenate "
+                                                                                  "%s1, %p1, %m1, "
+                                                                                  "%n2, %g1, "
+                                                                                  "%all2, dim = 1 "
+                                                                                  ": "
+                                                                                  "(tensor<1x1xf32>"
+                                                                                  ", "
+                                                                                  "tensor<1x1xf32>,"
+                                                                                  " tensor<1x1xf32>"
+                                                                                  ", "
+                                                                                  "tensor<1x1xf32>,"
+                                                                                  " tensor<1x1xf32>"
+                                                                                  ", "
+                                                                                  "tensor<1x1xf32>)"
+                                                                                  " -> "
+                                                                                  "tensor<1x6xf32>"
+                                                                                  "\n"
+                                                                                  "%v1 = "
+                                                                                  "stablehlo."
+                                                                                  "dynamic_update_"
+                                                                                  "slice %v, %c, "
+                                                                                  "%i, %zero : "
+                                                                                  "(tensor<"
+                                                                                  "12x6xf32>, "
+                                                                                  "tensor<1x6xf32>,"
+                                                                                  " tensor<i32>, "
+                                                                                  "tensor<i32>) -> "
+                                                                                  "tensor<12x6xf32>"
+                                                                                  "\n"
+                                                                                  "%h1 = "
+                                                                                  "stablehlo.add "
+                                                                                  "%h, %g#1 : "
+                                                                                  "tensor<i32>\n"
+                                                                                  "%h2 = "
+                                                                                  "stablehlo."
+                                                                                  "reshape %h1 : "
+                                                                                  "(tensor<i32>) "
+                                                                                  "-> "
+                                                                                  "tensor<1xi32>\n"
+                                                                                  "%w1 = "
+                                                                                  "stablehlo."
+                                                                                  "dynamic_update_"
+                                                                                  "slice %w, %h2, "
+                                                                                  "%i : "
+                                                                                  "(tensor<12xi32>,"
+                                                                                  " tensor<1xi32>, "
+                                                                                  "tensor<i32>) -> "
+                                                                                  "tensor<12xi32>\n"
+                                                                                  "stablehlo."
+                                                                                  "return %next, "
+                                                                                  "%v1, %w1 : "
+                                                                                  "tensor<i32>, "
+                                                                                  "tensor<12x6xf32>"
+                                                                                  ", "
+                                                                                  "tensor<12xi32>"
+                                                                                  "\n}\n"
+                                                                                  "return %r#1, "
+                                                                                  "%r#2 : "
+                                                                                  "tensor<12x6xf32>"
+                                                                                  ", "
+                                                                                  "tensor<12xi32>"
+                                                                                  "\n"),
+     true},
+    /* Rows and columns of a few elements. */
+    {"a small matrix that is reduced",
+     MAIN("%x: tensor<2x4xf32>", "tensor<2x4xf32>",
+          ZERO CONSTANTS "%r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, "
+                         "tensor<2x4xf32>\n"
+                         "cond {\n" LESS("%i", "9") "} do {\n" STEP("%i") //
+          "%s = " FOLD("%v", "%f1", "add", "1", "2x4xf32", "2xf32", "f32") "%t = " FOLD(
+              "%v", "%f1", "multiply", "0", "2x4xf32", "4xf32",
+              "f32") "%m = " FOLD("%v", "%f0", "maximum", "0, 1", "2x4xf32", "f32",
+                                  "f32") "%a = stablehlo.broadcast_in_dim %s, dims = [0] : "
+                                         "(tensor<2xf32>) -> tensor<2x4xf32>\n"
+                                         "%b = stablehlo.broadcast_in_dim %t, dims = [1] : "
+                                         "(tensor<4xf32>) -> tensor<2x4xf32>\n"
+                                         "%c = stablehlo.broadcast_in_dim %m, dims = [] : "
+                                         "(tensor<f32>) -> tensor<2x4xf32>\n"
+                                         "%d = stablehlo.add %v, %b : tensor<2x4xf32>\n"
+                                         "%e = stablehlo.add %d, %c : tensor<2x4xf32>\n"
+                                         "%f = stablehlo.divide %e, %a : tensor<2x4xf32>\n"
+                                         "stablehlo.return %next, %f : tensor<i32>, "
+                                         "tensor<2x4xf32>\n}\n"
+                                         "return %r#1 : tensor<2x4xf32>\n"),
+     true},
+    /* All of an array that changes from turn to turn. */
+    {"a ring that is summed",
+     MAIN("%x: tensor<29xf32>", "tensor<29xf32>, tensor<f32>",
+          ZERO CONSTANTS "%r:3 = stablehlo.while(%i = %zero, %v = %x, %w = %f1) : tensor<i32>, "
+                         "tensor<29xf32>, tensor<f32>\n"
+                         "cond {\n" LESS("%i", "40") "} do {\n" STEP("%i") //
+          "%s = " FOLD("%v", "%w", "add", "0", "29xf32", "f32", "f32") "%m = " FOLD(
+              "%v", "%f0", "maximum", "0", "29xf32", "f32",
+              "f32") "%d = stablehlo.divide %m, %s : tensor<f32>\n"
+                     "%e = stablehlo.reshape %d : (tensor<f32>) -> tensor<1xf32>\n"
+                     "%u = stablehlo.dynamic_update_slice %v, %e, %i : (tensor<29xf32>, "
+                     "tensor<1xf32>, "
+                     "tensor<i32>) -> tensor<29xf32>\n"
+                     "%t = " FOLD("%u", "%d", "add", "0", "29xf32", "f32",
+                                  "f32") "stablehlo.return %next, %u, %t : tensor<i32>, "
+                                         "tensor<29xf32>, tensor<f32>\n}\n"
+                                         "return %r#1, %r#2 : tensor<29xf32>, tensor<f32>\n"),
+     true},
+    {"strips that are reduced",
+     MAIN("%x: tensor<3x37xf32>", "tensor<3x37xf32>",
+          ZERO CONSTANTS "%r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, "
+                         "tensor<3x37xf32>\n"
+                         "cond {\n" LESS("%i", "9") "} do {\n" STEP("%i") //
+          "%s = " FOLD("%v", "%f1", "add", "0", "3x37xf32", "37xf32", "f32") "%m = " FOLD(
+              "%v", "%f0", "minimum", "0", "3x37xf32", "37xf32",
+              "f32") "%q = stablehlo.divide %m, %s : tensor<37xf32>\n"
+                     "%a = stablehlo.broadcast_in_dim %q, dims = [1] : (tensor<37xf32>) -> "
+                     "tensor<3x37xf32>\n"
+                     "%third = stablehlo.constant dense<0.3> : tensor<3x37xf32>\n"
+                     "%b = stablehlo.multiply %v, %third : tensor<3x37xf32>\n"
+                     "%c = stablehlo.add %a, %b : tensor<3x37xf32>\n"
+                     "stablehlo.return %next, %c : tensor<i32>, tensor<3x37xf32>\n}\n"
+                     "return %r#1 : tensor<3x37xf32>\n"),
      true},
     /* What moves elements of a strip stays with the steps. */
     {"a strip that is turned",
