@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_matrices.h - Cholesky's and Gauss's method and substitution on as many small matrices at
- * once as a vector has elements.
+/* lane_matrices.h - Cholesky's, Gauss's and Householder's methods and substitution on as many small
+ * matrices at once as a vector has elements.
  *
  * Element [i][j] of all of them is one vector, at a[i * columns + j], aligned to the vector. Every
  * operation is rounded alone and in the order of ops/lapack_small.c, so values are the same on all
@@ -28,6 +28,10 @@ typedef struct {
          * zero pivot. */
         void (*getrf)(int m, int n, void *a, int32_t *pivots, int32_t *info);
         void (*trsm)(const tn_lane_solve *s, const void *a, void *b);
+        /* a[m][n] becomes R and below it reflectors, tau[min(m, n)]; and these, n <= m columns, the
+         * product of the first `reflectors` of them. As LAPACK has them. */
+        void (*geqrf)(int m, int n, void *a, void *tau);
+        void (*orgqr)(int m, int n, int reflectors, void *a, const void *tau);
     } of[2];
 } tn_lane_matrices;
 

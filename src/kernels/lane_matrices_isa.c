@@ -30,4 +30,6 @@ TN_INLINE vf64 size_f64(vf64 x)
 
 extern const tn_lane_matrices TN_ISA_NAME(tn_lane_matrices);
 const tn_lane_matrices TN_ISA_NAME(tn_lane_matrices) = {
-    TN_VB, {{potrf_f32, getrf_f32, trsm_f32}, {potrf_f64, getrf_f64, trsm_f64}}};
+    TN_VB,
+    {{potrf_f32, getrf_f32, trsm_f32, geqrf_f32, orgqr_f32},
+     {potrf_f64, getrf_f64, trsm_f64, geqrf_f64, orgqr_f64}}};

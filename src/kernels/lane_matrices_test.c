@@ -128,8 +128,61 @@ static double random_value(void)
                 }                                                                                  \
         }                                                                                          \
     }
+/* Q R is the matrix, and the columns of Q are orthonormal. */
+#define DEFINE_QR(T, which, eps)                                                                   \
+    static void check_qr_##T(int m, int n, int columns)                                            \
+    {                                                                                              \
+        static T before[16][MOST * MOST], r[16][MOST * MOST], q[MOST * MOST];                      \
+        static T tau[MOST * 16] __attribute__((aligned(64)));                                      \
+        int k = m < n ? m : n, lanes = lanes_##T();                                                \
+        fill_##T(many_##T, m *n);                                                                  \
+        for (int i = 1; i < m; i++) many_##T[i * n * lanes + 1] = 0; /* nothing to do */           \
+        for (int i = 0; i < m * n; i++)                                                            \
+            many_##T[i * lanes] *= (T)1e30; /* squares are too large */                            \
+        for (int l = 0; l < lanes; l++) take_##T(many_##T, l, m *n, before[l]);                    \
+        tn_lane_matrices_get()->of[which].geqrf(m, n, many_##T, tau);                              \
+        for (int l = 0; l < lanes; l++) take_##T(many_##T, l, m *n, r[l]);                         \
+        assert_true(tau[1] == 0);                                                                  \
+        int reflectors = k < columns ? k : columns;                                                \
+        static T square[MOST * MOST * 16] __attribute__((aligned(64)));                            \
+        for (int i = 0; i < m; i++)                                                                \
+            for (int c = 0; c < columns; c++)                                                      \
+                for (int l = 0; l < lanes; l++)                                                    \
+                    square[(i * columns + c) * lanes + l] =                                        \
+                        c < n ? many_##T[(i * n + c) * lanes + l] : 9;                             \
+        tn_lane_matrices_get()->of[which].orgqr(m, columns, reflectors, square, tau);              \
+        for (int l = 0; l < lanes; l++) {                                                          \
+            take_##T(square, l, m *columns, q);                                                    \
+            for (int x = 0; x < columns; x++)                                                      \
+                for (int y = 0; y < columns; y++) {                                                \
+                    double sum = 0;                                                                \
+                    for (int i = 0; i < m; i++)                                                    \
+                        sum += (double)q[i * columns + x] * (double)q[i * columns + y];            \
+                    assert_true(fabs(sum - (x == y)) < 40 * eps);                                  \
+                }                                                                                  \
+            for (int i = 0; i < m && columns >= k; i++)                                            \
+                for (int c = 0; c < n; c++) {                                                      \
+                    double sum = 0;                                                                \
+                    for (int x = 0; x < k && x <= c; x++)                                          \
+                        sum += (double)q[i * columns + x] * (double)r[l][x * n + c];               \
+                    assert_true(fabs(sum - (double)before[l][i * n + c]) <                         \
+                                60 * eps * (l ? 1 : 1e30));                                        \
+                }                                                                                  \
+        }                                                                                          \
+    }
 DEFINE(float, 0, sqrtf)
 DEFINE(double, 1, sqrt)
+DEFINE_QR(float, 0, 0x1p-22)
+DEFINE_QR(double, 1, 0x1p-51)
+
+static void reflectors_make_an_orthogonal_factor(void **state)
+{
+    for (int m = 1; m <= MOST; m++)
+        for (int n = 1; n <= MOST; n += 2) {
+            check_qr_float(m, n, m);
+            check_qr_double(m, n, m < n ? m : n);
+        }
+}
 
 static void factors_are_those_of_each_alone(void **state)
 {
@@ -155,6 +208,7 @@ static int run(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_are_those_of_each_alone),
         cmocka_unit_test(every_form_of_a_system_is_solved),
+        cmocka_unit_test(reflectors_make_an_orthogonal_factor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -368,7 +368,7 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
     int64_t items = 1;
     for (uint32_t i = 0; i < j.batch; i++) items *= t->dims[i];
     if (tn_lapack_together_fits(j.family, &j.item, items)) {
-        tn_lapack_together(&j.item, operands, results, items, ctx->pool);
+        tn_lapack_together(j.family, &j.item, operands, results, items, ctx->pool);
         return NULL;
     }
     if (items == 1) j.pool = ctx->pool;

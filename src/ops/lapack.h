@@ -61,8 +61,9 @@ char tn_lapack_config_char(const tn_lapack_item *i, const char *key, char otherw
 /* Whether a batch is one of matrices so small that many are done at once; and all of it. Of the
  * item only sizes and configuration are looked at. */
 bool tn_lapack_together_fits(const tn_lapack_family *f, const tn_lapack_item *i, int64_t items);
-void tn_lapack_together(const tn_lapack_item *i, const tn_tensor *operands, tn_tensor *results,
-                        int64_t items, tn_thread_pool *pool);
+void tn_lapack_together(const tn_lapack_family *f, const tn_lapack_item *i,
+                        const tn_tensor *operands, tn_tensor *results, int64_t items,
+                        tn_thread_pool *pool);
 
 /* What a call of LAPACK would take longer for than it computes; on out[0], which is the operand's
  * copy already. `lower`: the triangle of `a` that counts. False: larger, or of another type. */

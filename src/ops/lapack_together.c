@@ -15,7 +15,8 @@ enum {
     LANES = 16,
 };
 
-typedef struct {
+typedef struct job {
+    void (*run)(const struct job *j, int64_t first, int64_t n);
     const tn_lapack_item *item;
     const tn_lane_matrices *lanes;
     const tn_tensor *operands;
@@ -35,6 +36,11 @@ bool tn_lapack_together_fits(const tn_lapack_family *f, const tn_lapack_item *i,
     if (items < LEAST_ITEMS || (i->element != TN_F32 && i->element != TN_F64)) return false;
     if (is_named(f, "potrf")) return i->n > 0 && i->n <= MOST;
     if (is_named(f, "getrf")) return i->m > 0 && i->n > 0 && i->m <= MOST && i->n <= MOST;
+    if (is_named(f, "geqrf"))
+        return i->m > 0 && i->n > 0 && i->n <= MOST && i->m * (int64_t)i->n <= MOST * MOST;
+    if (is_named(f, "orgqr"))
+        return i->m >= i->n && i->n >= i->r && i->r > 0 && i->n <= MOST &&
+               i->m * (int64_t)i->n <= MOST * MOST;
     if (!is_named(f, "trsm")) return false;
     bool left = tn_lapack_config_char(i, "side", 'L') == 'L';
     return i->m > 0 && i->n > 0 && i->a == (left ? i->m : i->n) && i->a <= MOST &&
@@ -99,22 +105,47 @@ static void trsm(const job *j, int64_t first, int64_t n)
     store(j, b, i->m * i->n, first, n, &j->results[0]);
 }
 
+static void geqrf(const job *j, int64_t first, int64_t n)
+{
+    const tn_lapack_item *i = j->item;
+    int least = i->m < i->n ? i->m : i->n;
+    _Alignas(64) char a[MOST * MOST * 64], tau[MOST * 64];
+    load(j, &j->operands[0], (int64_t)i->m * i->n, first, n, a);
+    j->lanes->of[j->e == 8].geqrf(i->m, i->n, a, tau);
+    store(j, a, (int64_t)i->m * i->n, first, n, &j->results[0]);
+    store(j, tau, least, first, n, &j->results[1]);
+}
+
+static void orgqr(const job *j, int64_t first, int64_t n)
+{
+    const tn_lapack_item *i = j->item;
+    _Alignas(64) char a[MOST * MOST * 64], tau[MOST * 64];
+    load(j, &j->operands[0], (int64_t)i->m * i->n, first, n, a);
+    load(j, &j->operands[1], i->r, first, n, tau);
+    j->lanes->of[j->e == 8].orgqr(i->m, i->n, i->r, a, tau);
+    store(j, a, (int64_t)i->m * i->n, first, n, &j->results[0]);
+}
+
 static void pieces(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
     for (int64_t p = begin; p < end; p++) {
         int64_t first = p * j->per_vector, rest = j->items - first;
         int64_t n = rest < j->per_vector ? rest : j->per_vector;
-        if (j->item->a > 0) trsm(j, first, n);
-        else if (j->item->m > 0) getrf(j, first, n);
-        else potrf(j, first, n);
+        j->run(j, first, n);
     }
 }
 
-void tn_lapack_together(const tn_lapack_item *i, const tn_tensor *operands, tn_tensor *results,
-                        int64_t items, tn_thread_pool *pool)
+void tn_lapack_together(const tn_lapack_family *f, const tn_lapack_item *i,
+                        const tn_tensor *operands, tn_tensor *results, int64_t items,
+                        tn_thread_pool *pool)
 {
     job j = {.item = i, .operands = operands, .results = results, .items = items};
+    j.run = is_named(f, "potrf")   ? potrf
+            : is_named(f, "getrf") ? getrf
+            : is_named(f, "geqrf") ? geqrf
+            : is_named(f, "orgqr") ? orgqr
+                                   : trsm;
     j.lanes = tn_lane_matrices_get();
     j.e = tn_element_type_bytes(i->element);
     j.per_vector = j.lanes->bytes / j.e;
