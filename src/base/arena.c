@@ -67,7 +67,7 @@ static void give_up(tn_arena *a)
     longjmp(a->out_of_memory, 1);
 }
 
-void *tn_alloc(tn_arena *a, size_t size)
+void *tn_alloc_room(tn_arena *a, size_t size)
 {
     if (a->fail_at && --a->fail_at == 0) give_up(a);
     if (size > a->limit || a->bytes > a->limit - size) give_up(a);
@@ -95,7 +95,12 @@ void *tn_alloc(tn_arena *a, size_t size)
     }
     c->used = at + size;
     a->bytes += size;
-    return memset((char *)c + HEADER + at, 0, size);
+    return (char *)c + HEADER + at;
+}
+
+void *tn_alloc(tn_arena *a, size_t size)
+{
+    return memset(tn_alloc_room(a, size), 0, size);
 }
 
 void *tn_alloc_array(tn_arena *a, size_t count, size_t size)

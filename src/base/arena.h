@@ -26,6 +26,8 @@ tn_status *tn_arena_run(tn_arena *a, tn_status *(*fn)(void *ctx), void *ctx) TN_
 /* `size` zeroed bytes, aligned to 16 (or to 64 when size >= 64). size 0 gives a valid pointer. */
 void *tn_alloc(tn_arena *a, size_t size) __attribute__((malloc, returns_nonnull));
 /* As tn_alloc for count * size bytes; an overflow counts as out of memory. */
+/* The same with any content: for room of which little may be used. */
+void *tn_alloc_room(tn_arena *a, size_t size) __attribute__((malloc, returns_nonnull));
 void *tn_alloc_array(tn_arena *a, size_t count, size_t size)
     __attribute__((malloc, returns_nonnull));
 void *tn_dup(tn_arena *a, const void *data, size_t size);

@@ -27,6 +27,7 @@ typedef struct tn_cluster_context {
                                           cluster.c, else by recompute.c */
     uint32_t n_groups, n_values;
     /* [n_values] of native_maker.h */
+    void *tile_builder; /* NULL until the first program */
     void *natives, *native_elements;
     uint32_t *native_uses, *native_touched;
     uint32_t *last_read, *made_by; /* [n_values] of rows.c */

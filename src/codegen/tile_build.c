@@ -377,18 +377,20 @@ static const tn_tile_program *finish(builder *b, uint32_t n_fused)
 
 const tn_tile_program *tn_tile_build(tn_cluster_context *c, const tn_group_op *ops, uint32_t n)
 {
-    builder b;
-    b.c = c;
-    b.n = tn_group_space(ops[0].op);
-    b.n_inputs = b.n_outputs = b.n_ops = b.n_regs = b.n_fills = b.n_sites = 0;
-    b.widest = 1;
-    b.cost = 0;
-    b.row = 0;
-    b.joins = false;
+    /* Too large for small stacks. */
+    if (!c->tile_builder) c->tile_builder = tn_alloc_room(c->arena, sizeof(builder));
+    builder *b = c->tile_builder;
+    b->c = c;
+    b->n = tn_group_space(ops[0].op);
+    b->n_inputs = b->n_outputs = b->n_ops = b->n_regs = b->n_fills = b->n_sites = 0;
+    b->widest = 1;
+    b->cost = 0;
+    b->row = 0;
+    b->joins = false;
     for (uint32_t i = 0; i < n; i++)
-        if (ops[i].op->kind != TN_OP_concatenate) add_op(&b, ops[i].op, ops[i].is_copy);
+        if (ops[i].op->kind != TN_OP_concatenate) add_op(b, ops[i].op, ops[i].is_copy);
     /* Nothing else wants what they give, and code isn't cut by them. */
     for (uint32_t i = 0; i < n; i++)
-        if (ops[i].op->kind == TN_OP_concatenate) add_join(&b, ops[i].op);
-    return finish(&b, n);
+        if (ops[i].op->kind == TN_OP_concatenate) add_join(b, ops[i].op);
+    return finish(b, n);
 }

@@ -49,6 +49,7 @@ typedef struct {
     double cost;
     int64_t row; /* see tn_tile_program */
     bool joins;
+    micro kept[TN_TILE_OPS], loads[TN_TILE_OPS]; /* room for tile_jit.c */
 } builder;
 
 /* A program as it is before there is machine code of it. */

@@ -352,11 +352,10 @@ static void drop_unread_loads(builder *b)
 void tn_tile_jit(builder *b)
 {
     run r;
-    micro kept[TN_TILE_OPS], loads[TN_TILE_OPS];
     uint32_t n = 0, at = 0;
-    move_loads_first(b, kept);
+    move_loads_first(b, b->kept);
     find_uses(&r, b);
-    find_row_loads(b, loads, &r);
+    find_row_loads(b, b->loads, &r);
     b->cost = 0;
     while (at < b->n_ops) {
         begin(&r, b);
@@ -365,16 +364,16 @@ void tn_tile_jit(builder *b)
         bool is_code = r.n_ops && end(&r, at, &code);
         tn_jit_drop(&r.piece);
         if (is_code) {
-            kept[n++] = code;
+            b->kept[n++] = code;
             at += r.n_ops;
             continue;
         }
         for (uint32_t k = 0; k < r.n_ops || k == 0; k++, at++) {
             b->cost += b->ops[at].source ? tn_elementwise_cost(b->ops[at].source) : 0.1;
-            kept[n++] = b->ops[at];
+            b->kept[n++] = b->ops[at];
         }
     }
-    memcpy(b->ops, kept, n * sizeof *kept);
+    memcpy(b->ops, b->kept, n * sizeof *b->kept);
     b->n_ops = n;
     drop_unread_loads(b);
 }

@@ -2,6 +2,7 @@
 /* Compiling is linear in the size of a program, whatever its shape: compile-time memory, steps and
  * the memory of a run per op are the same for 2,000 and 20,000 ops (100,000 for one shape), and
  * there are caps. Time has a bound that only something quadratic goes beyond. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,18 @@
 #include "executable/program.h"
 #include "growing_programs.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifdef SANITIZED
+enum { STACK = 1 << 20 }; /* their frames are larger */
+#else
+enum { STACK = 256 << 10 };
+#endif
 enum { BYTES_PER_OP = 4096, STEPS_PER_OP = 2, SECONDS = 8 };
 
 typedef struct {
@@ -83,12 +96,43 @@ static void what_many_use_is_not_computed_for_each(void **unused)
     }
 }
 
+static void *compile_each(void *unused)
+{
+    tn_status *s = NULL;
+    (void)unused;
+    for (size_t i = 0; i < GROWING_PROGRAMS && !s; i++) {
+        growing_text t = {0};
+        growing_programs[i].make(&t, 500);
+        tn_source source = {.read = tn_read_program, .code = t.text, .code_size = t.size};
+        tn_executable *e = NULL;
+        s = tn_compile_source(&source, &e);
+        tn_executable_release(e);
+        free(t.text);
+    }
+    return s;
+}
+
+/* A host may call from threads whose stacks it has chosen itself. */
+static void a_small_stack_is_enough(void **unused)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    void *status;
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, STACK), 0);
+    assert_int_equal(pthread_create(&thread, &attr, compile_each, NULL), 0);
+    assert_int_equal(pthread_join(thread, &status), 0);
+    pthread_attr_destroy(&attr);
+    if (status) fail_msg("%s", tn_status_message(status));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_of_all_shapes_grow_on_a_straight_line),
         cmocka_unit_test(a_hundred_thousand_ops_stay_on_it),
         cmocka_unit_test(what_many_use_is_not_computed_for_each),
+        cmocka_unit_test(a_small_stack_is_enough),
     };
     return cmocka_run_group_tests_name("executable-growth", tests, NULL, NULL);
 }
