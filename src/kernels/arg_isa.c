@@ -63,30 +63,24 @@ enum { CHUNK = 2048, BLOCK = 64 };
         while (how##_key_##S(x[at]) != best) at++;                                                 \
         return (tn_arg){best, at};                                                                 \
     }                                                                                              \
-    static void how##_columns_##S(const void *rows_, int64_t step, int64_t rows, int64_t n,        \
-                                  int64_t first, tn_arg *best)                                     \
+    static void how##_block_##S(const void *rows_, int64_t step, int64_t rows, int64_t n,          \
+                                void *key_, void *index_)                                          \
     {                                                                                              \
         const K *x = rows_;                                                                        \
-        K key[TN_ARG_COLUMNS], index[TN_ARG_COLUMNS];                                              \
-        for (int64_t r = 0; r < rows; r += TN_ARG_ROWS, x += TN_ARG_ROWS * step) {                 \
-            int64_t end = rows - r < TN_ARG_ROWS ? rows - r : TN_ARG_ROWS;                         \
+        K *key = key_, *index = index_;                                                            \
+        for (int64_t l = 0; l < n; l++) {                                                          \
+            key[l] = how##_key_##S(x[l]);                                                          \
+            index[l] = 0;                                                                          \
+        }                                                                                          \
+        for (int64_t i = 1; i < rows; i++) {                                                       \
+            const K *y = x + i * step;                                                             \
+            TN_INDEPENDENT                                                                         \
             for (int64_t l = 0; l < n; l++) {                                                      \
-                key[l] = how##_key_##S(x[l]);                                                      \
-                index[l] = 0;                                                                      \
+                K k = how##_key_##S(y[l]);                                                         \
+                bool more = k > key[l];                                                            \
+                key[l] = more ? k : key[l];                                                        \
+                index[l] = more ? (K)i : index[l];                                                 \
             }                                                                                      \
-            for (int64_t i = 1; i < end; i++) {                                                    \
-                const K *y = x + i * step;                                                         \
-                TN_INDEPENDENT                                                                     \
-                for (int64_t l = 0; l < n; l++) {                                                  \
-                    K k = how##_key_##S(y[l]);                                                     \
-                    bool more = k > key[l];                                                        \
-                    key[l] = more ? k : key[l];                                                    \
-                    index[l] = more ? (K)i : index[l];                                             \
-                }                                                                                  \
-            }                                                                                      \
-            for (int64_t l = 0; l < n; l++)                                                        \
-                if (first + r == 0 || key[l] > best[l].key)                                        \
-                    best[l] = (tn_arg){key[l], first + r + index[l]};                              \
         }                                                                                          \
     }
 
@@ -143,12 +137,12 @@ NARROW(DEFINE_SHORT)
 static tn_arg_kernels find(bool largest, tn_element_type e)
 {
 #define ROW(S, ...)                                                                                \
-    static const tn_arg_kernels of_##S[2] = {{min_row_##S, min_columns_##S, {.tree = NULL}},       \
-                                             {max_row_##S, max_columns_##S, {.tree = NULL}}};
+    static const tn_arg_kernels of_##S[2] = {{min_row_##S, min_block_##S, {.tree = NULL}},         \
+                                             {max_row_##S, max_block_##S, {.tree = NULL}}};
 #define SHORT_ROW(S, K, ...)                                                                       \
     static const tn_arg_kernels of_##S[2] = {                                                      \
-        {min_row_##S, min_columns_##S, {.load = min_load_##S, .from_bytes = sizeof(K)}},           \
-        {max_row_##S, max_columns_##S, {.load = max_load_##S, .from_bytes = sizeof(K)}}};
+        {min_row_##S, min_block_##S, {.load = min_load_##S, .from_bytes = sizeof(K)}},             \
+        {max_row_##S, max_block_##S, {.load = max_load_##S, .from_bytes = sizeof(K)}}};
     NARROW(SHORT_ROW)
     WIDE(ROW)
     switch ((int)e) {

@@ -16,21 +16,28 @@ typedef struct {
 /* Of n >= 1 elements from `row`. */
 typedef tn_arg tn_arg_row_fn(const void *row, int64_t n);
 
-/* At most so many columns, and rows that are worth one call. */
+/* At most so many columns, and rows of one call. */
 enum { TN_ARG_COLUMNS = 512, TN_ARG_ROWS = 64 };
-/* Of each of n columns in `rows` rows that are `step` elements apart, with indices from `first` on,
- * joined with best[n] unless first is 0. Any number of rows. */
-typedef void tn_arg_columns_fn(const void *x, int64_t step, int64_t rows, int64_t n, int64_t first,
-                               tn_arg *best);
+/* Of each of n columns in `rows` rows that are `step` elements apart: keys and indices, signed
+ * integers of the elements' width. */
+typedef void tn_arg_block_fn(const void *x, int64_t step, int64_t rows, int64_t n, void *key,
+                             void *index);
 
 typedef struct {
     tn_arg_row_fn *row;
-    tn_arg_columns_fn *columns;
+    tn_arg_block_fn *block;
     tn_short_rows short_rows; /* gives a tn_arg for each */
 } tn_arg_kernels;
 
 /* row is NULL for types that have none. */
 tn_arg_kernels tn_arg_find(tn_isa isa, bool largest, tn_element_type e);
+
+/* The indices alone. */
+void tn_arg_few(const tn_arg_kernels *a, size_t width, const void *x, int64_t step, int64_t rows,
+                int64_t n, int32_t *index);
+/* Of any number of rows. */
+void tn_arg_columns(const tn_arg_kernels *a, size_t width, const void *x, int64_t step,
+                    int64_t rows, int64_t n, tn_arg *best);
 
 /* One build supplies: */
 typedef tn_arg_kernels tn_arg_finder(bool largest, tn_element_type e);

@@ -22,8 +22,10 @@ typedef struct {
     size_t width;
     int64_t outer, length, inner; /* elements before, along and after the dimension */
     int64_t tile, tiles, share, shares;
-    tn_arg *best;     /* [shares][outer][inner] */
-    bool other_zeros; /* of zeros the last one is the value */
+    tn_arg *best;           /* [shares][outer][inner] */
+    bool other_zeros;       /* of zeros the last one is the value */
+    char *values, *indices; /* results, where pieces that are turned store them; else NULL */
+    size_t index_width;
 } job;
 
 bool tn_reduce_has_places(const tn_op *op)
@@ -72,6 +74,30 @@ static bool is_short(const job *j)
     return j->inner == 1 && s->tree && j->length > 1 && j->length <= s->most;
 }
 
+#define GATHER(T)                                                                                  \
+    for (int64_t i = 0; i < n; i++) ((T *)to)[i] = ((const T *)from)[at[i]]
+static void gather(size_t width, const void *from, const int64_t *at, int64_t n, void *to)
+{
+    switch (width) {
+    case 1: GATHER(uint8_t); break;
+    case 2: GATHER(uint16_t); break;
+    case 4: GATHER(uint32_t); break;
+    default: GATHER(uint64_t); break;
+    }
+}
+
+#define NARROW(T)                                                                                  \
+    for (int64_t i = 0; i < n; i++) ((T *)to)[i] = (T)x[i]
+static void narrow(size_t width, const int64_t *x, int64_t n, void *to)
+{
+    switch (width) {
+    case 1: NARROW(uint8_t); break;
+    case 2: NARROW(uint16_t); break;
+    case 4: NARROW(uint32_t); break;
+    default: NARROW(uint64_t); break;
+    }
+}
+
 /* Short rows, and short columns of few of them, are turned, as many as a call of the kernel takes:
  * each element of all that one result has is then a column. */
 static bool is_turned(const job *j)
@@ -81,10 +107,67 @@ static bool is_turned(const job *j)
            n <= TURNED_COLUMNS && !(j->inner == 1 && is_short(j) && n > 16 && !(n & (n - 1)));
 }
 
+#define SPREAD(T)                                                                                  \
+    for (int64_t i = 0; i < n; i++) ((T *)to)[i * apart] = ((const T *)x)[i]
+static void spread(size_t width, const void *x, int64_t n, int64_t apart, void *to)
+{
+    switch (width) {
+    case 1: SPREAD(uint8_t); break;
+    case 2: SPREAD(uint16_t); break;
+    case 4: SPREAD(uint32_t); break;
+    default: SPREAD(uint64_t); break;
+    }
+}
+
+#define ZEROS(T)                                                                                   \
+    for (int64_t i = 0; i < n; i++) zeros |= (T)(((const T *)x)[i] << 1) == 0
+static bool have_zeros(size_t width, const void *x, int64_t n)
+{
+    bool zeros = false;
+    switch (width) {
+    case 2: ZEROS(uint16_t); break;
+    case 4: ZEROS(uint32_t); break;
+    default: ZEROS(uint64_t); break;
+    }
+    return zeros;
+}
+
+static const char *last_zero(const job *j, int64_t kept);
+
+/* Values and places of n results that are `apart` from each other, the first of which is `kept`: of
+ * as many lines, or columns side by side. */
+static void store_few(const job *j, int64_t kept, int64_t n, int64_t apart, const int32_t *index)
+{
+    int64_t at[TN_ARG_COLUMNS], places[TN_ARG_COLUMNS];
+    _Alignas(64) char value[TN_ARG_COLUMNS * 8], narrowed[TN_ARG_COLUMNS * 8];
+    int64_t o = kept / j->inner, l = kept % j->inner, lines = apart == j->inner, side = !lines;
+    char *values = j->values + (size_t)kept * j->width;
+    char *indices = j->indices + (size_t)kept * j->index_width;
+    bool dense = apart == 1;
+    for (int64_t i = 0; i < n; i++) {
+        places[i] = index[i];
+        at[i] = ((o + lines * i) * j->length + index[i]) * j->inner + l + side * i;
+    }
+    char *to = dense ? values : value;
+    gather(j->width, j->x, at, n, to);
+    bool zeros = j->other_zeros && have_zeros(j->width, to, n);
+    for (int64_t i = 0; i < n && zeros; i++) {
+        uint64_t bits = 0;
+        memcpy(&bits, to + (size_t)i * j->width, j->width);
+        if (!(uint64_t)(bits << (65 - 8 * j->width)))
+            memcpy(to + (size_t)i * j->width, last_zero(j, kept + i * apart), j->width);
+    }
+    narrow(j->index_width, places, n, dense ? indices : narrowed);
+    if (dense) return;
+    spread(j->width, value, n, apart, values);
+    spread(j->index_width, narrowed, n, apart, indices);
+}
+
 static void run_turned(const job *j, int64_t begin, int64_t end)
 {
     _Alignas(64) char turned[TURNED_BYTES];
     tn_arg best[TN_ARG_COLUMNS];
+    int32_t index[TN_ARG_COLUMNS];
     int64_t columns = j->length * j->inner, width = (int64_t)j->width;
     int64_t most = TURNED_BYTES / tn_turned_columns(j->width, columns) - 64;
     most = most / width < TN_ARG_COLUMNS ? most / width / 16 * 16 : TN_ARG_COLUMNS;
@@ -93,13 +176,16 @@ static void run_turned(const job *j, int64_t begin, int64_t end)
         n = end - o < most ? end - o : most;
         const char *x = j->x + o * columns * width;
         tn_turn(j->width, columns, x, n, end - o - n, turned, apart);
-        if (j->inner == 1) {
-            j->kernels.columns(turned, apart / width, j->length, n, 0, j->best + o);
-            continue;
-        }
         for (int64_t l = 0; l < j->inner; l++) {
-            j->kernels.columns(turned + l * apart, j->inner * apart / width, j->length, n, 0, best);
-            for (int64_t i = 0; i < n; i++) j->best[(o + i) * j->inner + l] = best[i];
+            int64_t step = j->inner * apart / width, kept = o * j->inner + l;
+            const char *from = turned + l * apart;
+            if (j->values) {
+                tn_arg_few(&j->kernels, j->width, from, step, j->length, n, index);
+                store_few(j, kept, n, j->inner, index);
+                continue;
+            }
+            tn_arg_columns(&j->kernels, j->width, from, step, j->length, n, best);
+            for (int64_t i = 0; i < n; i++) j->best[kept + i * j->inner] = best[i];
         }
     }
 }
@@ -123,8 +209,12 @@ static void run_pieces(void *ctx, int64_t begin, int64_t end)
         int64_t n = j->inner - column < j->tile ? j->inner - column : j->tile;
         const char *x = j->x + (size_t)((o * j->length + first) * j->inner + column) * j->width;
         tn_arg *best = j->best + (share * j->outer + o) * j->inner + column;
-        if (j->inner > 1) {
-            j->kernels.columns(x, j->inner, rows, n, 0, best);
+        if (j->values) {
+            int32_t index[TN_ARG_COLUMNS];
+            tn_arg_few(&j->kernels, j->width, x, j->inner, rows, n, index);
+            store_few(j, o * j->inner + column, n, 1, index);
+        } else if (j->inner > 1) {
+            tn_arg_columns(&j->kernels, j->width, x, j->inner, rows, n, best);
             for (int64_t i = 0; i < n; i++) best[i].index += first;
         } else {
             *best = j->kernels.row(x, rows);
@@ -156,30 +246,6 @@ static const char *last_zero(const job *j, int64_t kept)
         const char *x = element(j, kept, at);
         memcpy(&bits, x, j->width);
         if (!(uint64_t)(bits << (65 - 8 * j->width))) return x;
-    }
-}
-
-#define GATHER(T)                                                                                  \
-    for (int64_t i = 0; i < n; i++) ((T *)to)[i] = ((const T *)from)[at[i]]
-static void gather(size_t width, const void *from, const int64_t *at, int64_t n, void *to)
-{
-    switch (width) {
-    case 1: GATHER(uint8_t); break;
-    case 2: GATHER(uint16_t); break;
-    case 4: GATHER(uint32_t); break;
-    default: GATHER(uint64_t); break;
-    }
-}
-
-#define NARROW(T)                                                                                  \
-    for (int64_t i = 0; i < n; i++) ((T *)to)[i] = (T)x[i]
-static void narrow(size_t width, const int64_t *x, int64_t n, void *to)
-{
-    switch (width) {
-    case 1: NARROW(uint8_t); break;
-    case 2: NARROW(uint16_t); break;
-    case 4: NARROW(uint32_t); break;
-    default: NARROW(uint64_t); break;
     }
 }
 
@@ -246,8 +312,15 @@ tn_status *tn_reduce_arg(const tn_op *op, const tn_eval_context *ctx, const tn_t
     char *scratch = tn_scratch_alloc(ctx->scratch, c ? tn_combiner_scratch(c) : 1);
     if (!j.best || !p || !scratch) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
     double each = 0.02 * (double)j.width * (j.inner > 1 && j.inner < 16 ? 16 : 1);
+    if (!c && (is_turned(&j) ||
+               (j.inner >= COLUMNS_AT_LEAST && j.shares == 1 && j.length <= TN_ARG_ROWS))) {
+        j.values = results[0].data;
+        j.indices = results[1].data;
+        j.index_width = tn_element_type_bytes(results[1].type->element);
+    }
     tn_parallel_for(ctx->pool, pieces, each * (double)(kept * j.length) / (double)pieces + 20,
                     run_pieces, &j);
+    if (j.values) return NULL;
     const tn_tensor *inits = operands + 2;
     int64_t some = kept < TILE ? kept : TILE;
     if (c) {

@@ -208,12 +208,15 @@ TEST(argmax_through_a_general_body)
 }
 
 /* Places that are an iota aren't read. */
-TEST(argmax_along_each_dimension)
+static void check_argmax_along(int A, int B, int C)
 {
-    enum { A = 5, B = 70, C = 9, N = A * B * C };
-    static const int sizes[] = {A, B, C};
-    static float x[N], best[N];
-    static int32_t index[N];
+    enum { MOST = 5000 };
+    const int sizes[] = {A, B, C}, N = A * B * C;
+    static float x[MOST], best[MOST];
+    static int32_t index[MOST];
+    char from[64], whole[128], to[64];
+    snprintf(from, sizeof from, "%dx%dx%dxi32", A, B, C);
+    snprintf(whole, sizeof whole, "%dx%dx%dxf32, %dx%dx%dxi32, f32, i32", A, B, C, A, B, C);
     for (int round = 0; round < 12; round++) {
         /* An initial pair that never wins, then one that does at times. */
         float init = round < 6 ? -INFINITY : 4;
@@ -225,12 +228,10 @@ TEST(argmax_along_each_dimension)
             if (round % 6 > 2 && random_below(500) == 0) x[i] = NAN;
         }
         int d = round % 3, inner = d == 0 ? B * C : d == 1 ? C : 1, n = sizes[d];
-        tn_op *op = argmax_op("5x70x9xf32, 5x70x9xi32, f32, i32",
-                              d == 0   ? "70x9xf32, 70x9xi32"
-                              : d == 1 ? "5x9xf32, 5x9xi32"
-                                       : "5x70xf32, 5x70xi32",
-                              d);
-        tn_op *iota = make_op(TN_OP_iota, "", "5x70x9xi32");
+        int first = d == 0 ? B : A, second = d == 2 ? B : C;
+        snprintf(to, sizeof to, "%dx%dxf32, %dx%dxi32", first, second, first, second);
+        tn_op *op = argmax_op(whole, to, d);
+        tn_op *iota = make_op(TN_OP_iota, "", from);
         tn_op_set_attr(module, iota, TN_ATTR_iota_dimension, tn_attr_int(arena, d));
         op->operands[1] = &iota->results[0];
         RUN(op, IN(x, NULL, &init, &none), OUT(best, index));
@@ -248,6 +249,14 @@ TEST(argmax_along_each_dimension)
             assert_true(best[k] == most || (best[k] != best[k] && most != most));
         }
     }
+}
+
+TEST(argmax_along_each_dimension)
+{
+    check_argmax_along(5, 70, 9);
+    check_argmax_along(80, 5, 7);
+    check_argmax_along(20, 3, 30);
+    check_argmax_along(70, 2, 2);
 }
 
 TEST(narrow_floats_are_summed_in_f32)
