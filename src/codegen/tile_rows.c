@@ -180,6 +180,9 @@ static tn_jv constant(maker *m, uint64_t address, tn_element_type e)
     case TN_U8:
     case TN_U16: return tn_jit_const(&m->piece, 4, bits);
     case TN_BF16: return tn_jit_const(&m->piece, 4, bits << 16);
+    case TN_F16:
+        if (m->piece.half) return tn_jit_const(&m->piece, 4, bits << 16 | bits);
+        break;
     default: break;
     }
     if (bytes >= 4) return tn_jit_const(&m->piece, bytes, bits);
@@ -272,10 +275,12 @@ static void add_tail(maker *m, uint32_t group)
     }
 }
 
-static void begin_piece(maker *m, tn_jit *jit)
+/* Lanes of f16 alone aren't masked. */
+static void begin_piece(maker *m, tn_jit *jit, bool has_tail)
 {
     tn_jit_drop(&m->piece);
     tn_jit_begin(jit, &m->piece);
+    m->piece.half = !has_tail && tn_jit_has_f16(jit);
 }
 
 /* NULL: it can't be done, or, where `wide` says so then, with other lanes. */
@@ -290,8 +295,9 @@ static const tn_jit_code *write(maker *m, tn_jit *jit, uint32_t lanes, bool *wid
     r->n_ports = 0;
     tn_jit_flow_begin_rows(&f, jit, lanes, tail);
     tn_jit_flow_column(&f, 0);
-    begin_piece(m, jit);
-    if (row <= GROUPS * lanes) {
+    bool one_piece = row <= GROUPS * lanes;
+    begin_piece(m, jit, one_piece && tail);
+    if (one_piece) {
         for (uint32_t at = 0; at < whole && !m->failed; at += lanes) add_group(m, at);
         if (tail && !m->failed) add_tail(m, whole);
         if (!m->failed) tn_jit_flow_piece(&f, &m->piece);
@@ -301,7 +307,7 @@ static const tn_jit_code *write(maker *m, tn_jit *jit, uint32_t lanes, bool *wid
         for (uint32_t at = 0; at < turn && !m->failed; at += lanes) add_group(m, at);
         if (!m->failed) tn_jit_flow_columns(&f, &m->piece, turn, INT32_MAX / 2, whole);
         *wide |= m->piece.wide;
-        begin_piece(m, jit);
+        begin_piece(m, jit, true);
         if (tail && !m->failed) add_tail(m, 0);
         if (tail && !m->failed) tn_jit_flow_piece(&f, &m->piece);
     }

@@ -604,6 +604,32 @@ static const char joined_rows[] =
     "return %all, %p, %q, %ij : tensor<Rx2xCxT>, tensor<RxCxi1>, tensor<RxCxi8>, "
     "tensor<RxCxi32>\n}\n";
 
+/* Of numbers, of infinities and of zeros of both signs. */
+static const char roots[] =
+    "func.func @main(%x: tensor<RxCxT>) -> (tensor<RxCxT>, tensor<RxCxT>, tensor<RxCxT>, "
+    "tensor<RxCxT>) {\n"
+    "%z = stablehlo.constant dense<0.0> : tensor<RxCxT>\n"
+    "%h = stablehlo.constant dense<0.5> : tensor<RxCxT>\n"
+    "%n = stablehlo.constant dense<-0.5> : tensor<RxCxT>\n"
+    "%y = stablehlo.multiply %x, %z : tensor<RxCxT>\n"
+    "%i = stablehlo.divide %x, %z : tensor<RxCxT>\n"
+    "%j = stablehlo.compare GT, %x, %z : (tensor<RxCxT>, tensor<RxCxT>) -> tensor<RxCxi1>\n"
+    "%yi = stablehlo.select %j, %y, %i : tensor<RxCxi1>, tensor<RxCxT>\n"
+    "%iy = stablehlo.select %j, %i, %y : tensor<RxCxi1>, tensor<RxCxT>\n"
+    "%a = stablehlo.power %x, %h : tensor<RxCxT>\n"
+    "%b = stablehlo.power %x, %n : tensor<RxCxT>\n"
+    "%c = stablehlo.power %yi, %h : tensor<RxCxT>\n"
+    "%d = stablehlo.power %iy, %n : tensor<RxCxT>\n"
+    "return %a, %b, %c, %d : tensor<RxCxT>, tensor<RxCxT>, tensor<RxCxT>, tensor<RxCxT>\n}\n";
+
+static void powers_by_halves_are_roots(void **unused)
+{
+    static const char *const types[] = {"f32", "f64", "bf16", "f16"};
+    by_evaluators = true;
+    for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) check(roots, 30, 100, types[t]);
+    by_evaluators = false;
+}
+
 static void joined_rows_are_what_their_ops_give(void **unused)
 {
     static const int sizes[][2] = {{40, 8},  {30, 10}, {9, 16},   {7, 31},   {30, 32},
@@ -641,6 +667,7 @@ static int run(void)
                                        cmocka_unit_test(short_rows_are_turned),
                                        cmocka_unit_test(reductions_apart_are_those_of_evaluators),
                                        cmocka_unit_test(what_is_laid_out_is_as_its_ops_give_it),
+                                       cmocka_unit_test(powers_by_halves_are_roots),
                                        cmocka_unit_test(joined_rows_are_what_their_ops_give),
                                        cmocka_unit_test(products_give_what_they_give_alone)};
     return cmocka_run_group_tests_name("executable-rows", tests, NULL, NULL);

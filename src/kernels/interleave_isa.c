@@ -60,14 +60,18 @@ TN_INLINE bool is_worth_it(size_t width, int64_t k, int64_t n)
 
 static void make_table(table *t, int k, int words, bool back, int n_out)
 {
-    int per_vector = WORDS / words; /* elements */
+    int log2 = __builtin_ctz((unsigned)words), of_vector = __builtin_ctz(WORDS) - log2;
+    int element = 0, part = 0; /* of what is interleaved: at / k, at % k */
     for (int v = 0; v < n_out; v++) {
         for (int i = 0; i < k; i++) t->from[v][i] = (lane_mask){0};
-        for (int lane = 0; lane < WORDS; lane++) {
-            int e = lane / words, at = back ? e * k + v : v * per_vector + e;
-            int element = back ? at % per_vector : at / k;
-            t->lanes[v].lane[lane] = (uint32_t)(element * words + lane % words);
-            set_in(&t->from[v][back ? at / per_vector : at % k], lane);
+        for (int lane = 0, e = 0; lane < WORDS; e++) {
+            int at = e * k + v;
+            if (back) element = at & ((1 << of_vector) - 1), part = at >> of_vector;
+            for (int word = 0; word < words; word++, lane++) {
+                t->lanes[v].lane[lane] = (uint32_t)((element << log2) + word);
+                set_in(&t->from[v][part], lane);
+            }
+            if (!back && ++part == k) part = 0, element++;
         }
     }
 }
@@ -128,9 +132,41 @@ int64_t TN_ISA_NAME(tn_interleave)(size_t width, int64_t k, const char *const *s
 #endif
 }
 
+#if defined __AVX512BW__
+
+/* The first of every k elements of 2 bytes. */
+static int64_t separate_halves(int k, const char *src, int64_t n, char *dst)
+{
+    enum { LANES = TN_VB / 2 };
+    union {
+        __m512i v;
+        uint16_t lane[LANES];
+    } lanes;
+    __mmask32 from[TN_INTERLEAVED] = {0};
+    for (int e = 0; e < LANES; e++) {
+        lanes.lane[e] = (uint16_t)(e * k % LANES);
+        from[e * k / LANES] |= (__mmask32)1 << e;
+    }
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES, src += k * TN_VB) {
+        __m512i out = _mm512_setzero_si512();
+        for (int p = 0; p < k; p++)
+            out = _mm512_mask_permutexvar_epi16(out, from[p], lanes.v,
+                                                _mm512_loadu_si512(src + p * TN_VB));
+        memcpy(dst + i * 2, &out, TN_VB);
+    }
+    return i;
+}
+
+#endif
+
 int64_t TN_ISA_NAME(tn_separate)(size_t width, int64_t k, const char *src, int64_t n, int64_t n_out,
                                  char *const *dst)
 {
+#if defined __AVX512BW__
+    if (width == 2 && n_out == 1 && k >= 2 && k <= TN_INTERLEAVED && n >= 8 * k)
+        return separate_halves((int)k, src, n, dst[0]);
+#endif
 #if defined __AVX2__
     if (!is_worth_it(width, k, n)) return 0;
     table t;

@@ -178,6 +178,8 @@ static inline float tn_log_of_f32(float l, float x)
     0x1.555554dd676fep-2, 0x1.999a09c5b6f10p-3, 0x1.24843a55e1c48p-3, 0x1.c7a5f512c5ad1p-4,        \
         0x1.89b1e3ffd52a8p-4, 0x1.b225796cac817p-6
 
+static inline float tn_rsqrt_f32(float a);
+
 /* b log2 |a| in f64, of which only what is large enough is computed so: the parts of a, the higher
  * terms of e^u and what is asked of a and b are f32, of which a vector holds twice as many. */
 static inline float tn_pow_f32(float a, float b)
@@ -207,6 +209,9 @@ static inline float tn_pow_f32(float a, float b)
     /* -1 to the power of inf too */
     bool one = (b == 0) | (a == 1) | ((size == 1) & (__builtin_fabsf(b) == inf));
     r = undefined ? __builtin_nanf("") : r;
+    /* What is simplified to roots. */
+    float root_of = (a == -inf ? inf : a) + 0.0f;
+    r = b == 0.5f ? __builtin_sqrtf(root_of) : b == -0.5f ? tn_rsqrt_f32(root_of) : r;
     return one ? 1 : r;
 }
 

@@ -215,8 +215,12 @@ static inline double tn_atan2_f64(double a, double b)
 {
     return __builtin_atan2(a, b);
 }
+static inline double tn_rsqrt_f64(double a);
 static inline double tn_pow_f64(double a, double b)
 {
+    double root_of = (a == -__builtin_inf() ? __builtin_inf() : a) + 0.0;
+    if (b == 0.5) return __builtin_sqrt(root_of);
+    if (b == -0.5) return tn_rsqrt_f64(root_of);
     return __builtin_pow(a, b);
 }
 

@@ -7,9 +7,9 @@
  * transposes of transposes and broadcasts of broadcasts; a select whose predicate is known; dynamic
  * slices whose place is known; reductions of one element; real and imag of complex; arithmetic with
  * neutral integers, x * 1 and x - 0; division by powers of two; sums of what was converted to f32
- * for them; branches whose choice is known; values that a loop carries and never changes. Not: x +
- * 0 for floats, since -0 + 0 is 0. Source:  StableHLO spec, each op's section; IEEE 754 for the
- * float rules. */
+ * for them; powers by 1/2; branches whose choice is known; values that a loop carries and never
+ * changes. Not: x + 0 for floats, since -0 + 0 is 0. Source:  StableHLO spec, each op's section;
+ * IEEE 754 for the float rules. */
 #include <math.h>
 #include <string.h>
 
@@ -240,8 +240,13 @@ static bool constant_float(const tn_value *v, double *out)
     case TN_F16: {
         uint16_t bits;
         memcpy(&bits, l->data, 2);
-        if (bits != 0 && bits != 0x3C00 && bits != 0x8000) return false;
-        *out = bits == 0x3C00 ? 1.0 : bits ? -0.0 : 0.0;
+        switch (bits & 0x7fff) {
+        case 0: *out = 0; break;
+        case 0x3800: *out = 0.5; break;
+        case 0x3c00: *out = 1; break;
+        default: return false;
+        }
+        if (bits & 0x8000) *out = -*out;
         return true;
     }
     default: return false;
@@ -351,6 +356,14 @@ static bool simplify_absorbed(tn_op *op, bool *changed)
     return false;
 }
 
+static int64_t float_bits(tn_element_type e, double x)
+{
+    float narrow = (float)x;
+    int64_t bits = 0;
+    memcpy(&bits, e == TN_F32 ? (void *)&narrow : (void *)&x, tn_element_type_bytes(e));
+    return bits;
+}
+
 /* x / 2^n is x * 2^-n, rounded from the same number, where both powers are normal numbers. */
 static bool simplify_division(tn_module *m, tn_op *op, bool *changed)
 {
@@ -361,14 +374,43 @@ static bool simplify_division(tn_module *m, tn_op *op, bool *changed)
     if (op->kind != TN_OP_divide || (e != TN_F32 && e != TN_F64)) return false;
     if (!constant_float(by_what, &x) || fabs(frexp(x, &exponent)) != 0.5) return false;
     if (exponent - 1 > most || exponent - 1 < -most) return false;
-    double inverse = 1 / x;
-    float narrow = (float)inverse;
-    int64_t bits = 0;
-    memcpy(&bits, e == TN_F32 ? (void *)&narrow : (void *)&inverse, tn_element_type_bytes(e));
-    op->operands[1] = tn_rewrite_splat(m, op, by_what->type, bits);
+    op->operands[1] = tn_rewrite_splat(m, op, by_what->type, float_bits(e, 1 / x));
     op->kind = TN_OP_multiply;
     *changed = true;
     return true;
+}
+
+/* x to the power of 1/2 and -1/2 by (reciprocal) square roots, as the kernels of powers do it: -inf
+ * gives what inf does, and -0 what 0 does. */
+static void simplify_power(tn_module *m, tn_op *op, bool *changed)
+{
+    tn_value *x = op->operands[0];
+    const tn_type *t = op->results[0].type;
+    tn_element_type e = t->element;
+    double exponent;
+    if (!tn_is_float(e) || !tn_type_is_static(t) || t->quantization || !tn_type_equal(x->type, t) ||
+        !constant_float(op->operands[1], &exponent) || fabs(exponent) != 0.5)
+        return;
+    int64_t infinite = float_bits(e, INFINITY), sign = (int64_t)1 << 15;
+    if (e == TN_BF16) infinite = 0x7f80;
+    else if (e == TN_F16) infinite = 0x7c00;
+    else if (e == TN_F32) sign = (int64_t)1 << 31;
+    else if (e == TN_F64) sign = INT64_MIN;
+    else return;
+    tn_value *inf = tn_rewrite_splat(m, op, t, infinite);
+    tn_value *less = tn_rewrite_splat(m, op, t, infinite | sign);
+    tn_value *zero = tn_rewrite_splat(m, op, t, 0);
+    tn_type *truth = tn_dup(m->arena, t, sizeof *t);
+    truth->element = TN_I1;
+    tn_op *is_less = tn_rewrite_op(m, op, TN_OP_compare, truth, 2, (tn_value *[]){x, less});
+    tn_op_set_attr(m, is_less, TN_ATTR_comparison_direction,
+                   tn_attr_int(m->arena, TN_comparison_direction_EQ));
+    tn_value *choice[3] = {&is_less->results[0], inf, x};
+    x = &tn_rewrite_op(m, op, TN_OP_select, t, 3, choice)->results[0];
+    x = &tn_rewrite_op(m, op, TN_OP_add, t, 2, (tn_value *[]){x, zero})->results[0];
+    if (exponent < 0) x = &tn_rewrite_op(m, op, TN_OP_rsqrt, t, 1, &x)->results[0];
+    else x = &tn_rewrite_op(m, op, TN_OP_sqrt, t, 1, &x)->results[0];
+    by(op, x, changed);
 }
 
 static tn_value *shifted(tn_module *m, tn_op *where, tn_op_kind kind, tn_value *x, int64_t by_what)
@@ -556,6 +598,7 @@ static tn_status *simplify_op(tn_module *m, tn_op *op, bool *changed)
         if (op->kind == TN_OP_divide && simplify_integer_division(m, op, changed)) break;
         simplify_absorbed(op, changed);
         break;
+    case TN_OP_power: simplify_power(m, op, changed); break;
     case TN_OP_remainder: simplify_integer_division(m, op, changed); break;
     case TN_OP_negate:
     case TN_OP_not: simplify_twice(op, changed); break;
