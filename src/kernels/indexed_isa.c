@@ -387,6 +387,7 @@ static inline int64_t run_end(const uint32_t *place, int64_t begin, int64_t n)
         int64_t w = (int64_t)sizeof(T), size = r->size, row = r->step;                             \
         int64_t operand_step = r->operand_step, other_step = r->other_step;                        \
         bool dense = size == 1 && row == w && !operand_step && other_step == w;                    \
+        bool asks = size * w >= LONG && (r->end - r->first) * row > NEAR;                          \
         for (uint32_t i = 0; i < LISTED && i < r->n; i++) all[i] = i;                              \
         for (int64_t i = 0; i < r->n; i += LISTED) {                                               \
             int64_t n = r->n - i < LISTED ? r->n - i : LISTED;                                     \
@@ -412,7 +413,7 @@ static inline int64_t run_end(const uint32_t *place, int64_t begin, int64_t n)
                 T *to = (T *)(operand + place[k] * row + at[k] * operand_step);                    \
                 const T *from = (const T *)(other + at[k] * other_step);                           \
                 int64_t left = size;                                                               \
-                if (left >= AHEAD / w && k + 2 < n)                                                \
+                if (asks && k + 2 < n)                                                             \
                     ask_for(operand + place[k + 2] * row + at[k + 2] * operand_step, left * w);    \
                 for (; left >= LANES; left -= LANES, to += LANES, from += LANES)                   \
                     TN_INDEPENDENT for (int l = 0; l < LANES; l++) to[l] =                         \
@@ -428,8 +429,8 @@ static inline int64_t run_end(const uint32_t *place, int64_t begin, int64_t n)
 #define UNROLL_4   _Pragma("GCC unroll 4")
 #define NEVER(T)
 
-/* Windows of more bytes than this are asked for before their turn, up to so many. */
-enum { AHEAD = 128, MOST_AHEAD = 1024 };
+/* Long windows of what no cache near holds are asked for before their turn, up to so many bytes. */
+enum { LONG = 256, MOST_AHEAD = 1024, NEAR = 1 << 20 };
 static inline void ask_for(const char *window, int64_t bytes)
 {
     for (int64_t b = 0; b < bytes && b < MOST_AHEAD; b += 64) __builtin_prefetch(window + b, 1);
