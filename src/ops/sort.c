@@ -48,6 +48,27 @@ void tn_sort_place(const tn_sort *s, int64_t line, const int64_t *order)
     }
 }
 
+tn_status *tn_sort_keep_inputs(tn_sort *s, bool places)
+{
+    tn_tensor *kept = NULL;
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (s->inputs[i].data != s->results[i].data) continue;
+        if (!places && s->is_place && s->is_place[i]) continue;
+        if (!kept) {
+            kept = tn_scratch_alloc(s->ctx->scratch, s->n * sizeof *kept);
+            if (!kept) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
+            memcpy(kept, s->inputs, s->n * sizeof *kept);
+            s->inputs = kept;
+        }
+        size_t bytes = tn_type_bytes(kept[i].type);
+        void *copy = tn_scratch_alloc(s->ctx->scratch, bytes);
+        if (!copy) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
+        tn_copy_bytes(s->ctx->pool, copy, kept[i].data, bytes);
+        kept[i].data = copy;
+    }
+    return NULL;
+}
+
 tn_status *tn_sort_run(tn_sort *s)
 {
     const tn_type *t = s->inputs[0].type;
@@ -64,7 +85,9 @@ tn_status *tn_sort_run(tn_sort *s)
         return NULL;
     }
     TN_TRY(tn_sort_by_keys(s, &done));
-    return done ? NULL : tn_sort_by_merging(s);
+    if (done) return NULL;
+    TN_TRY(tn_sort_keep_inputs(s, true));
+    return tn_sort_by_merging(s);
 }
 
 /* Is the operand an iota along the dimension that is sorted, of 32 or 64 bits? */

@@ -18,7 +18,7 @@ typedef struct {
     const void **captures;
     uint32_t n;              /* tensors of one shape */
     const tn_tensor *inputs; /* [n] */
-    tn_tensor *results;      /* [n], apart from the inputs */
+    tn_tensor *results;      /* [n]; result i may be the memory of input i */
     uint32_t dim;
     const bool *is_place; /* [n]: elements of an input are their places along dim; NULL: of none */
     /* Filled in by tn_sort_run: lines of `size` elements, `step` apart. */
@@ -31,6 +31,10 @@ tn_status *tn_sort_run(tn_sort *s) TN_MUST_USE;
 tn_status *tn_sort_head_run(tn_sort *s, int64_t k) TN_MUST_USE;
 
 /* --- between the files --- */
+
+/* Copies inputs that are the memory of their results, for who reads them while it writes. `places`:
+ * also those that hold places. */
+tn_status *tn_sort_keep_inputs(tn_sort *s, bool places) TN_MUST_USE;
 
 static inline int64_t tn_sort_line(const tn_sort *s, int64_t line)
 {

@@ -415,9 +415,11 @@ static void sort_order(line *l)
 }
 
 /* Memory of a line: what is sorted, and two orders. */
-static size_t line_memory(const tn_sort *s)
+static size_t line_memory(const job *j)
 {
-    return (size_t)s->size * (sizeof(uint64_t) + 2 * sizeof(uint32_t));
+    bool one = j->n_keys == 1 && !j->keys[0].wide;
+    if (j->by_elements && j->keys[0].gives_elements) return 1;
+    return (size_t)j->s->size * (sizeof(uint64_t) + (one ? 0 : 2 * sizeof(uint32_t)));
 }
 
 static void sort_line(const job *j, tn_thread_pool *pool, int64_t number, char *memory)
@@ -548,14 +550,20 @@ tn_status *tn_sort_by_keys(const tn_sort *s, bool *done)
                     s->inputs[0].type->element == j.keys[0].element &&
                     tn_keys_are_elements(j.keys[0].element);
     *done = true;
-    if (s->step > 1 && j.keys[0].gives_elements && s->size <= LONGEST_COLUMN) {
+    tn_sort apart = *s;
+    bool columns = s->step > 1 && j.keys[0].gives_elements && s->size <= LONGEST_COLUMN;
+    if (!columns && !(j.by_elements && j.keys[0].gives_elements)) {
+        TN_TRY(tn_sort_keep_inputs(&apart, false));
+        j.s = s = &apart;
+    }
+    if (columns) {
         tn_piece_memory_begin(&j.memory, s->ctx->scratch, column_memory(s));
         int64_t groups = (s->step + COLUMNS - 1) / COLUMNS;
         tn_parallel_for(s->ctx->pool, s->lines / s->step * groups, 7.0 * COLUMNS * (double)s->size,
                         sort_columns, &j);
         return atomic_load(&j.failure);
     }
-    tn_piece_memory_begin(&j.memory, s->ctx->scratch, line_memory(s));
+    tn_piece_memory_begin(&j.memory, s->ctx->scratch, line_memory(&j));
     /* Few lines go one after the other, each on all threads. */
     if (s->lines < tn_thread_pool_size(s->ctx->pool)) {
         void *memory = tn_piece_memory_take(&j.memory);

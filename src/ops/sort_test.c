@@ -151,6 +151,59 @@ TEST(a_comparator_that_is_no_order_gives_a_permutation)
     }
 }
 
+/* Results in the memory of inputs are what they are elsewhere. */
+static void check_in_place(tn_op *op, const void *const *inputs, const size_t *bytes)
+{
+    enum { MOST = 3 };
+    void *apart[MOST], *in_place[MOST];
+    uint32_t n = op->n_operands;
+    for (uint32_t i = 0; i < n; i++) {
+        apart[i] = malloc(bytes[i]);
+        in_place[i] = memcpy(malloc(bytes[i]), inputs[i], bytes[i]);
+    }
+    RUN(op, inputs, apart);
+    RUN(op, (const void *const *)in_place, in_place);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_memory_equal(in_place[i], apart[i], bytes[i]);
+        free(apart[i]);
+        free(in_place[i]);
+    }
+}
+
+TEST(sorts_in_place)
+{
+    enum { N = 6000 };
+    static float x[N];
+    static int8_t a[N];
+    static int32_t c[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)random_below(300) - 150;
+        a[i] = (int8_t)random_below(5);
+        c[i] = i;
+    }
+    const void *one[] = {x}, *three[] = {a, x, c};
+    size_t one_size[] = {sizeof x}, sizes[] = {sizeof a, sizeof x, sizeof c};
+    for (int zeros = 0; zeros < 3; zeros++) {
+        for (int t = 0; t < 2; t++) {
+            int type = t ? TN_comparison_type_TOTALORDER : TN_comparison_type_FLOAT;
+            check_in_place(sort_by_first("6000xf32", "f32, f32", 0, LT, type), one, one_size);
+            check_in_place(sort_by_first("20x300xf32", "f32, f32", 1, GT, type), one, one_size);
+            check_in_place(sort_by_first("20x300xf32", "f32, f32", 0, LT, type), one, one_size);
+        }
+        check_in_place(sort_by_two("6000xi8, 6000xf32, 6000xi32", 0), three, sizes);
+        check_in_place(sort_by_two("40x150xi8, 40x150xf32, 40x150xi32", 0), three, sizes);
+        for (int i = 0; i < N; i += 100) x[i] = zeros ? NAN : -0.0f; /* as others, by FLOAT */
+        for (int i = 50; i < N; i += 100) x[i] = zeros ? -NAN : 0.0f;
+    }
+    /* No keys: |x - y| > 200 or x < y. */
+    tn_op *op = sort_op("6000xf32", "f32, f32", 0);
+    tn_region *r = &op->regions[0];
+    tn_value *difference = append(r, TN_OP_subtract, "f32", &r->args[0], &r->args[1], NULL);
+    tn_value *v = append_compare(r, LT, TN_comparison_type_FLOAT, difference, &r->args[1]);
+    append_return(r, 1, &v);
+    check_in_place(op, one, one_size);
+}
+
 TEST(empty_and_single_lines_work)
 {
     float x[] = {4, 2}, out[2] = {0};
@@ -178,6 +231,7 @@ int main(void)
         cmocka_unit_test(keys_carry_their_payload_stably),
         cmocka_unit_test(columns_are_sorted_like_rows),
         cmocka_unit_test(a_comparator_that_is_no_order_gives_a_permutation),
+        cmocka_unit_test(sorts_in_place),
         cmocka_unit_test(empty_and_single_lines_work),
         cmocka_unit_test(forms_are_checked),
     };
