@@ -10,7 +10,8 @@
 enum { PIECE = 1 << 16 /* elements that are worth a piece of their own */, TILE = TN_BODY_TILE };
 enum {
     TURNED_AT_LEAST = 64,
-    TURNED_COLUMNS = 48,
+    TURNED_COLUMNS = 128,
+    TURNED_ROWS = 63, /* elements of a row, which has a kernel if it is longer */
     TURNED_BYTES = 40 << 10,
     COLUMNS_AT_LEAST = 16 /* that the kernel does well with as they are */
 };
@@ -104,7 +105,8 @@ static bool is_turned(const job *j)
 {
     int64_t n = j->length * j->inner;
     return j->outer >= TURNED_AT_LEAST && j->inner < COLUMNS_AT_LEAST && j->length > 1 &&
-           n <= TURNED_COLUMNS && !(j->inner == 1 && is_short(j) && n > 16 && !(n & (n - 1)));
+           n <= (j->inner > 1 ? TURNED_COLUMNS : TURNED_ROWS) &&
+           !(j->inner == 1 && is_short(j) && n > 16 && !(n & (n - 1)));
 }
 
 #define SPREAD(T)                                                                                  \
