@@ -13,9 +13,10 @@ enum {
     PACKED_BYTES = 2 << 20, /* a larger right operand wants twice as many rows as it has itself */
     MOST_PACKED = 32 << 20,
     STEPS = TN_ROWS_STEPS,
-    WINDOW = 12,       /* clusters in a row that a group looks past */
-    ALONE_ROWS = 256,  /* of a reduction that is a group by itself; at least, */
-    ALONE_COLUMNS = 24 /* and at most */
+    WINDOW = 12,        /* clusters in a row that a group looks past */
+    ALONE_ROWS = 256,   /* of a reduction that is a group by itself; at least, */
+    ALONE_COLUMNS = 24, /* and at most, */
+    ALONE_KEYS = 64     /* where its fold makes keys */
 };
 /* A smaller result, or left operand that a member makes, is still in the cache when it is wanted,
  * and a product of all rows at once does better. */
@@ -314,7 +315,8 @@ static bool is_short(const tn_op *op, const tn_lines *l)
     int64_t n = l->length;
     tn_op_kind kind = body_of(op);
     bool keys = n >= 16 && tn_is_float(l->from) && (kind == TN_OP_maximum || kind == TN_OP_minimum);
-    return l->outer >= ALONE_ROWS && n <= ALONE_COLUMNS && (keys || (n & (n - 1)));
+    return l->outer >= ALONE_ROWS && (keys || (n & (n - 1))) &&
+           n <= (keys ? ALONE_KEYS : ALONE_COLUMNS);
 }
 
 /* The group around cluster `seed`, or NULL. Where it can't be made with products, it is tried

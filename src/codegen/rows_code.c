@@ -314,7 +314,9 @@ static bool should_turn(const tn_rows *p, int64_t columns)
     for (uint32_t i = 0; i < p->n_steps; i++) n_folds += p->steps[i].lines != NULL;
     for (uint32_t i = 0; i < p->n_outputs; i++)
         columns_go_out |= tn_type_elements(p->values[p->outputs[i]].value->type) > p->n;
-    int64_t most = columns_go_out ? SOME_COLUMNS : n_folds > 1 ? MANY_COLUMNS : FEW_COLUMNS;
+    int64_t most = columns_go_out                   ? SOME_COLUMNS
+                   : n_folds > 1 || p->n_steps == 1 ? MANY_COLUMNS
+                                                    : FEW_COLUMNS;
     return p->n >= TURNED_AT_LEAST && columns <= most;
 }
 
