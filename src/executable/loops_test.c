@@ -697,6 +697,22 @@ static const program programs[] = {
                      "stablehlo.return %next, %c : tensor<i32>, tensor<3x37xf32>\n}\n"
                      "return %r#1 : tensor<3x37xf32>\n"),
      true},
+    /* Zeros of both signs are multiplied, without a sum, and added to -0. */
+    {"an outer product that is added",
+     MAIN("%x: tensor<3x4xf32>, %a: tensor<1x3xf32>, %b: tensor<1x4xf32>", "tensor<3x4xf32>",
+          ZERO "%r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<3x4xf32>\n"
+               "cond {\n" LESS("%i", "5") "} do {\n" STEP("%i") //
+          "%c = stablehlo.constant dense<[[-0.0, 0.3, -1.0]]> : tensor<1x3xf32>\n"
+          "%d = stablehlo.multiply %a, %c : tensor<1x3xf32>\n"
+          "%z = stablehlo.constant dense<-0.0> : tensor<3x4xf32>\n"
+          "%w = stablehlo.multiply %v, %z : tensor<3x4xf32>\n"
+          "%p = stablehlo.dot_general %d, %b, contracting_dims = [0] x [0] : (tensor<1x3xf32>, "
+          "tensor<1x4xf32>) -> tensor<3x4xf32>\n"
+          "%s = stablehlo.add %w, %p : tensor<3x4xf32>\n"
+          "%t = stablehlo.reverse %s, dims = [1] : tensor<3x4xf32>\n"
+          "stablehlo.return %next, %t : tensor<i32>, tensor<3x4xf32>\n}\n"
+          "return %r#1 : tensor<3x4xf32>\n"),
+     false},
     /* What moves elements of a strip stays with the steps. */
     {"a strip that is turned",
      MAIN("%x: tensor<64xf32>", "tensor<64xf32>",

@@ -72,6 +72,20 @@ static tn_value *product(builder *b, tn_value *x, tn_value *y, const char *type)
     return &op->results[0];
 }
 
+/* [m, k] and [k, n]. */
+static tn_value *matrix_product(builder *b, tn_value *x, tn_value *y, const char *type)
+{
+    tn_op *op = add_op(b, TN_OP_dot_general, 2, (tn_value *[]){x, y}, 1, 0);
+    op->results[0].type = type_of(b, type);
+    tn_op_set_attr(b->module, op, TN_ATTR_lhs_batching_dimensions, tn_attr_ints(b->arena, NULL, 0));
+    tn_op_set_attr(b->module, op, TN_ATTR_rhs_batching_dimensions, tn_attr_ints(b->arena, NULL, 0));
+    tn_op_set_attr(b->module, op, TN_ATTR_lhs_contracting_dimensions,
+                   tn_attr_ints(b->arena, (int64_t[]){1}, 1));
+    tn_op_set_attr(b->module, op, TN_ATTR_rhs_contracting_dimensions,
+                   tn_attr_ints(b->arena, (int64_t[]){0}, 1));
+    return &op->results[0];
+}
+
 /* [batch, k, m] and [batch, n, k]. */
 PASS_TEST(a_transposed_product_is_one_of_exchanged_operands)
 {
@@ -92,6 +106,21 @@ PASS_TEST(a_transposed_product_is_one_of_exchanged_operands)
     assert_int_equal(tn_op_ints(op, TN_ATTR_rhs_contracting_dimensions, &n)[0], 1);
     assert_int_equal(returned(b, 1)->op->kind, TN_OP_transpose);
     assert_int_equal(returned(b, 2)->op->kind, TN_OP_transpose);
+}
+
+PASS_TEST(a_product_that_sums_nothing_is_elementwise_where_that_is_wanted)
+{
+    begin_function(b, "main", PARAMS("5x1xf32", "1x7xf32", "5x7xf32", "5x2xf32", "2x7xf32"));
+    tn_value *p = b->region->args;
+    tn_value *wanted = binary(b, TN_OP_add, &p[2], matrix_product(b, &p[0], &p[1], "5x7xf32"));
+    tn_value *sums = binary(b, TN_OP_add, &p[2], matrix_product(b, &p[3], &p[4], "5x7xf32"));
+    RETURN(b, wanted, sums, matrix_product(b, &p[0], &p[1], "5x7xf32"));
+    assert_true(apply(b, tn_pass_outer));
+    const tn_op *plus_zero = tn_value_resolve(returned(b, 0)->op->operands[1])->op;
+    assert_int_equal(plus_zero->kind, TN_OP_add);
+    assert_int_equal(plus_zero->operands[0]->op->kind, TN_OP_multiply);
+    assert_int_equal(returned(b, 1)->op->operands[1]->op->kind, TN_OP_dot_general);
+    assert_int_equal(returned(b, 2)->op->kind, TN_OP_dot_general);
 }
 
 /* Of few rows sums may follow from how the other operand lies. */
@@ -412,6 +441,7 @@ int main(void)
         cmocka_unit_test(a_transposed_product_is_one_of_exchanged_operands),
         cmocka_unit_test(a_product_is_exchanged_where_less_is_left_to_transpose),
         cmocka_unit_test(a_product_reads_a_transposed_operand_where_it_is),
+        cmocka_unit_test(a_product_that_sums_nothing_is_elementwise_where_that_is_wanted),
         cmocka_unit_test(broadcasts_are_joined_and_become_reshapes),
         cmocka_unit_test(neutral_integers_are_dropped),
         cmocka_unit_test(a_neutral_operand_on_the_wrong_side_stays),

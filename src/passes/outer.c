@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* outer - products that sum nothing, and that only elementwise ops want, become elementwise.
+ *
+ * Before:  %0 = dot_general %x: 1x256, %y: 1x1024, contracting_dims = [0] x [0]   %1 = add %a, %0
+ * After:   %x and %y broadcast to 256x1024, multiplied; 0 is added; %1 as before
+ * Gradients of weights for one row are such, and are added to others at each step of a loop: so
+ * they have no memory of their own. A product is added to 0 elsewhere as well, so that -0 is none.
+ */
+#include "passes/rewrite.h"
+
+static bool has(const int64_t *dims, uint32_t n, uint32_t dim)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (dims[i] == dim) return true;
+    return false;
+}
+
+/* The operand at the places of the result, of which its dimensions begin at `first`; NULL where it
+ * has a batch, or sums. */
+static tn_value *spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t first, uint32_t *rank)
+{
+    static const tn_attr_name lists[2][2] = {
+        {TN_ATTR_lhs_batching_dimensions, TN_ATTR_lhs_contracting_dimensions},
+        {TN_ATTR_rhs_batching_dimensions, TN_ATTR_rhs_contracting_dimensions}};
+    tn_value *x = dot->operands[operand];
+    const tn_type *to = tn_result_type(dot, 0);
+    uint32_t n_batch, n_summed, kept = 0;
+    tn_op_ints(dot, lists[operand][0], &n_batch);
+    const int64_t *summed = tn_op_ints(dot, lists[operand][1], &n_summed);
+    int64_t *dims = TN_NEW_ARRAY(m->arena, int64_t, x->type->rank);
+    int64_t *places = TN_NEW_ARRAY(m->arena, int64_t, x->type->rank);
+    if (n_batch) return NULL;
+    for (uint32_t d = 0; d < x->type->rank; d++) {
+        if (has(summed, n_summed, d)) {
+            if (x->type->dims[d] != 1) return NULL;
+            continue;
+        }
+        dims[kept] = x->type->dims[d];
+        places[kept] = first + kept;
+        kept++;
+    }
+    *rank = kept;
+    const tn_type *plain = tn_type_tensor(m->arena, x->type->element, kept, dims);
+    tn_op *reshaped = tn_rewrite_op(m, dot, TN_OP_reshape, plain, 1, &x);
+    tn_value *v = &reshaped->results[0];
+    tn_op *by = tn_rewrite_op(m, dot, TN_OP_broadcast_in_dim, to, 1, &v);
+    tn_rewrite_ints(m, by, TN_ATTR_broadcast_dimensions, places, kept);
+    return &by->results[0];
+}
+
+static bool sums_one(const tn_op *dot)
+{
+    uint32_t n, n_batch;
+    const int64_t *dims = tn_op_ints(dot, TN_ATTR_lhs_contracting_dimensions, &n);
+    tn_op_ints(dot, TN_ATTR_lhs_batching_dimensions, &n_batch);
+    for (uint32_t i = 0; i < n; i++)
+        if (tn_operand_type(dot, 0)->dims[dims[i]] != 1) return false;
+    return !n_batch;
+}
+
+static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
+{
+    if (op->kind != TN_OP_dot_general || op->mark) return NULL;
+    const tn_type *to = tn_result_type(op, 0);
+    tn_element_type e = to->element;
+    if ((e != TN_F32 && e != TN_F64) || !tn_type_is_static(to) || !tn_type_elements(to))
+        return NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        const tn_type *t = tn_operand_type(op, i);
+        if (t->element != e || !tn_type_is_static(t) || t->quantization) return NULL;
+    }
+    if (!sums_one(op)) return NULL;
+    uint32_t rank, unused;
+    tn_value *both[2], *sum[2];
+    both[0] = spread(m, op, 0, 0, &rank);
+    both[1] = both[0] ? spread(m, op, 1, rank, &unused) : NULL;
+    if (!both[1]) return NULL;
+    sum[0] = &tn_rewrite_op(m, op, TN_OP_multiply, to, 2, both)->results[0];
+    sum[1] = tn_rewrite_splat(m, op, to, 0);
+    tn_rewrite_by(op, &tn_rewrite_op(m, op, TN_OP_add, to, 2, sum)->results[0]);
+    *changed = true;
+    return NULL;
+}
+
+/* `mark` of a product: whether anything but elementwise ops uses it, or nothing. */
+static void mark_products(tn_region *r)
+{
+    for (tn_op *op = r->first; op; op = op->next) {
+        if (op->kind == TN_OP_dot_general) op->mark = 0;
+        for (uint32_t i = 0; i < op->n_operands; i++) {
+            tn_op *by = tn_value_resolve(op->operands[i])->op;
+            if (by && by->kind == TN_OP_dot_general && !tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE))
+                by->mark = 1;
+        }
+        for (uint32_t i = 0; i < op->n_regions; i++) mark_products(&op->regions[i]);
+    }
+}
+
+tn_status *tn_pass_outer(tn_module *m, bool *changed)
+{
+    for (tn_function *f = m->functions; f; f = f->next) mark_products(&f->body);
+    return tn_rewrite(m, rewrite, changed);
+}
