@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/thread_pool.h"
+#include "kernels/gemm_kernels.h"
+#include "kernels/int_math.h"
 #include "ops/custom_call.h"
 #include "ops/infer.h"
 #include "ops/piece_memory.h"
@@ -246,9 +248,40 @@ static void transpose(const job *j, const void *from, void *to, int64_t rows, in
     tn_strided_run(&nest, width, to, from, j->pool);
 }
 
+void tn_lapack_turn(void *a, int64_t n, int64_t width)
+{
+    enum { SIDE = 32 };
+    const tn_gemm_table *t = tn_gemm_table_get();
+    char low[SIDE * SIDE * 8], high[SIDE * SIDE * 8];
+    int64_t line = n * width;
+    for (int64_t r = 0; r < n; r += SIDE)
+        for (int64_t c = 0; c <= r; c += SIDE) {
+            int64_t rows = tn_least(SIDE, n - r), cols = tn_least(SIDE, n - c);
+            char *below = (char *)a + r * line + c * width,
+                 *above = (char *)a + c * line + r * width;
+            (width == 4 ? t->transpose4 : t->transpose8)(low, rows * width, below, line, rows,
+                                                         cols);
+            (width == 4 ? t->transpose4 : t->transpose8)(high, cols * width, above, line, cols,
+                                                         rows);
+            for (int64_t k = 0; k < rows; k++)
+                memcpy(below + k * line, high + k * cols * width, (size_t)(cols * width));
+            for (int64_t k = 0; k < cols; k++)
+                memcpy(above + k * line, low + k * rows * width, (size_t)(rows * width));
+        }
+}
+
 static bool is_matrix(const job *j, const tn_type *t)
 {
     return t->rank == j->batch + 2 && !j->family->by_rows;
+}
+
+/* The result that the operand becomes may hold it in columns too, if it is square. */
+static bool is_in_place(const job *j, uint32_t result)
+{
+    const tn_type *t = j->results[result].type;
+    if (result + 1 != j->family->to || !is_matrix(j, t)) return false;
+    int64_t n = t->dims[j->batch];
+    return n == t->dims[j->batch + 1] && n * n > SMALL && tn_element_type_bytes(t->element) <= 8;
 }
 
 /* Memory for every matrix of one item, in columns: operands, then results. */
@@ -261,10 +294,10 @@ static size_t columns_bytes(const job *j)
 {
     size_t bytes = 64;
     for (uint32_t i = 0; i < j->op->n_operands; i++)
-        if (is_matrix(j, j->operands[i].type))
+        if (is_matrix(j, j->operands[i].type) && i + 1 != j->family->from)
             bytes += item_bytes(j->operands[i].type, j->batch) + 64;
     for (uint32_t i = 0; i < j->op->n_results; i++)
-        if (is_matrix(j, j->results[i].type))
+        if (is_matrix(j, j->results[i].type) && !is_in_place(j, i))
             bytes += item_bytes(j->results[i].type, j->batch) + 64;
     return bytes;
 }
@@ -279,7 +312,8 @@ static void *cut(char **memory, const job *j, const tn_type *t)
 
 static void place_columns(const job *j, char *memory, columns *w)
 {
-    for (uint32_t i = 0; i < j->op->n_results; i++) w->out[i] = cut(&memory, j, j->results[i].type);
+    for (uint32_t i = 0; i < j->op->n_results; i++)
+        w->out[i] = is_in_place(j, i) ? NULL : cut(&memory, j, j->results[i].type);
     for (uint32_t i = 0; i < j->op->n_operands; i++)
         w->in[i] = i + 1 == j->family->from ? w->out[j->family->to - 1]
                                             : cut(&memory, j, j->operands[i].type);
@@ -303,10 +337,16 @@ static bool run_item(const job *j, columns *w, int64_t index)
         const tn_type *t = j->operands[i].type;
         const char *data = (const char *)j->operands[i].data + (size_t)index * j->in_bytes[i];
         item.in[i] = data;
-        if (!w->in[i]) continue;
-        transpose(j, data, w->in[i], t->dims[j->batch], t->dims[j->batch + 1],
-                  tn_element_type_bytes(t->element));
-        item.in[i] = w->in[i];
+        char *to = w->in[i];
+        if (i + 1 == j->family->from && is_in_place(j, j->family->to - 1u)) {
+            uint32_t result = j->family->to - 1u;
+            to = (char *)j->results[result].data + (size_t)index * j->out_bytes[result];
+        }
+        if (!to) continue;
+        size_t width = tn_element_type_bytes(t->element);
+        if (to == data) tn_lapack_turn(to, t->dims[j->batch], (int64_t)width);
+        else transpose(j, data, to, t->dims[j->batch], t->dims[j->batch + 1], width);
+        item.in[i] = to;
     }
     for (uint32_t i = 0; i < j->op->n_results; i++) {
         size_t bytes = j->out_bytes[i];
@@ -317,6 +357,8 @@ static bool run_item(const job *j, columns *w, int64_t index)
     if (!j->family->run(&item)) return false;
     for (uint32_t i = 0; i < j->op->n_results; i++) {
         const tn_type *t = j->results[i].type;
+        if (is_in_place(j, i) && is_wanted(j, i))
+            tn_lapack_turn(item.out[i], t->dims[j->batch], tn_element_type_bytes(t->element));
         if (w->out[i] && is_wanted(j, i))
             transpose(j, w->out[i], (char *)j->results[i].data + (size_t)index * j->out_bytes[i],
                       t->dims[j->batch + 1], t->dims[j->batch], tn_element_type_bytes(t->element));

@@ -53,6 +53,9 @@ typedef struct {
     } vectors[2];
 } tn_lapack_family;
 
+/* Transposes a[n][n] of elements of 4 or 8 bytes in place. */
+void tn_lapack_turn(void *a, int64_t n, int64_t width);
+
 void tn_lapack_work_end(tn_lapack_work *w);
 
 int64_t tn_lapack_config_int(const tn_lapack_item *i, const char *key, int64_t otherwise);

@@ -2,8 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/gemm_kernels.h"
-#include "kernels/int_math.h"
 #include "ops/lapack.h"
 #include "ops/strided.h"
 
@@ -91,34 +89,19 @@ void tn_lapack_work_end(tn_lapack_work *w)
     free(w->memory);
 }
 
-/* The matrix of operand 0 is transposed into result 0, and that is in place. Of 4 or 8 bytes. */
+/* The matrix of operand 0 is transposed into result 0. */
 static void turn(const tn_lapack_item *i)
 {
     int64_t n = i->n, e = (int64_t)width(i);
+    if (i->out[0] == i->in[0]) {
+        tn_lapack_turn(i->out[0], n, e);
+        return;
+    }
     tn_strided nest;
     tn_strided_init(&nest);
     tn_strided_push(&nest, n, n * e, e);
     tn_strided_push(&nest, n, e, n * e);
     tn_strided_run(&nest, (size_t)e, i->out[0], i->in[0], NULL);
-}
-
-static void turn_in_place(const tn_lapack_item *i)
-{
-    enum { SIDE = 32 };
-    const tn_gemm_table *t = tn_gemm_table_get();
-    char *a = i->out[0], low[SIDE * SIDE * 8], high[SIDE * SIDE * 8];
-    int64_t n = i->n, e = (int64_t)width(i), line = n * e;
-    for (int64_t r = 0; r < n; r += SIDE)
-        for (int64_t c = 0; c <= r; c += SIDE) {
-            int64_t rows = tn_least(SIDE, n - r), columns = tn_least(SIDE, n - c);
-            char *below = a + r * line + c * e, *above = a + c * line + r * e;
-            (e == 4 ? t->transpose4 : t->transpose8)(low, rows * e, below, line, rows, columns);
-            (e == 4 ? t->transpose4 : t->transpose8)(high, columns * e, above, line, columns, rows);
-            for (int64_t k = 0; k < rows; k++)
-                memcpy(below + k * line, high + k * columns * e, (size_t)(columns * e));
-            for (int64_t k = 0; k < columns; k++)
-                memcpy(above + k * line, low + k * rows * e, (size_t)(rows * e));
-        }
 }
 
 /* The lower triangle of columns is done in two thirds of the time of the upper one by OpenBLAS. By
@@ -131,7 +114,7 @@ static bool potrf(const tn_lapack_item *i)
         char uplo = 'L';
         turn(i);
         CALL(i, &uplo, &n, i->out[0], &n, info);
-        turn_in_place(i);
+        tn_lapack_turn(i->out[0], n, (int64_t)width(i));
         return true;
     }
     char uplo = lower ? 'U' : 'L';
