@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/sort.h"
 
+#include <string.h>
+
 #include "ops/access.h"
 #include "ops/behaviours.h"
 #include "ops/combiner.h"
@@ -30,6 +32,10 @@ tn_status *tn_infer_sort(const tn_op *op, tn_arena *a, const tn_type **out)
 #define PLACE(T)                                                                                   \
     for (int64_t k = 0; k < s->size; k++) ((T *)to)[at + k * s->step] = ((const T *)from)[order[k]]
 
+#define PLACE_PLACES(T)                                                                            \
+    for (int64_t k = 0; k < s->size; k++)                                                          \
+    ((T *)to)[at + k * s->step] = (T)((order[k] - at) / s->step)
+
 typedef unsigned __int128 wide;
 
 void tn_sort_place(const tn_sort *s, int64_t line, const int64_t *order)
@@ -38,6 +44,11 @@ void tn_sort_place(const tn_sort *s, int64_t line, const int64_t *order)
     for (uint32_t i = 0; i < s->n; i++) {
         const void *from = s->inputs[i].data;
         void *to = s->results[i].data;
+        if (s->is_place && s->is_place[i]) {
+            if (tn_width(s->inputs[i].type) == 4) PLACE_PLACES(uint32_t);
+            else PLACE_PLACES(uint64_t);
+            continue;
+        }
         switch (tn_width(s->inputs[i].type)) {
         case 1: PLACE(uint8_t); break;
         case 2: PLACE(uint16_t); break;
@@ -78,10 +89,11 @@ tn_status *tn_sort_run(tn_sort *s)
     s->lines = tn_type_elements(t) / s->size;
     bool done = s->size == 1;
     if (done) {
-        for (uint32_t i = 0; i < s->n; i++)
-            tn_copy_bytes(s->ctx->pool, s->results[i].data, s->inputs[i].data,
-                          tn_type_bytes(t) / (size_t)tn_width(t) *
-                              (size_t)tn_width(s->inputs[i].type));
+        for (uint32_t i = 0; i < s->n; i++) {
+            size_t bytes = (size_t)tn_type_elements(t) * (size_t)tn_width(s->inputs[i].type);
+            if (s->is_place && s->is_place[i]) memset(s->results[i].data, 0, bytes);
+            else tn_copy_bytes(s->ctx->pool, s->results[i].data, s->inputs[i].data, bytes);
+        }
         return NULL;
     }
     TN_TRY(tn_sort_by_keys(s, &done));

@@ -20,7 +20,8 @@ typedef struct {
     const tn_tensor *inputs; /* [n] */
     tn_tensor *results;      /* [n]; result i may be the memory of input i */
     uint32_t dim;
-    const bool *is_place; /* [n]: elements of an input are their places along dim; NULL: of none */
+    const bool *is_place; /* [n]: elements of an input are their places along dim; NULL: of none.
+                             In tn_sort_head_run such inputs may have no memory. */
     /* Filled in by tn_sort_run: lines of `size` elements, `step` apart. */
     int64_t lines, size, step;
 } tn_sort;

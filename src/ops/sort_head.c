@@ -201,12 +201,13 @@ static void select_pieces(void *ctx, int64_t begin, int64_t end)
     tn_piece_memory_give(&j->memory, memory);
 }
 
+#define FOUND(i)                                                                                   \
+    (int64_t)(j->wide ? (uint32_t)((wide *)found)[i] : (uint32_t)((uint64_t *)found)[i])
+#define PLACE_PLACES(T)                                                                            \
+    for (int64_t i = 0; i < j->k; i++) ((T *)to)[at + i * s->step] = (T)FOUND(i)
 #define PLACE(T)                                                                                   \
     for (int64_t i = 0; i < j->k; i++)                                                             \
-    ((T *)to)[at + i * s->step] =                                                                  \
-        ((const T *)from)[base + (j->wide ? (int64_t)(uint32_t)((wide *)found)[i]                  \
-                                          : (int64_t)(uint32_t)((uint64_t *)found)[i]) *           \
-                                     s->step]
+    ((T *)to)[at + i * s->step] = ((const T *)from)[base + FOUND(i) * s->step]
 
 static void finish_lines(void *ctx, int64_t begin, int64_t end)
 {
@@ -222,6 +223,11 @@ static void finish_lines(void *ctx, int64_t begin, int64_t end)
         for (uint32_t input = 0; input < s->n; input++) {
             const void *from = s->inputs[input].data;
             void *to = s->results[input].data;
+            if (s->is_place && s->is_place[input]) {
+                if (tn_width(s->inputs[input].type) == 4) PLACE_PLACES(uint32_t);
+                else PLACE_PLACES(uint64_t);
+                continue;
+            }
             switch (tn_width(s->inputs[input].type)) {
             case 1: PLACE(uint8_t); break;
             case 2: PLACE(uint16_t); break;

@@ -125,9 +125,31 @@ tn_status *tn_eval_approx_top_k(const tn_op *op, const tn_eval_context *ctx,
 
 /* --- tenon.sort_head: what the pass of that name puts in the place of a sort and slices --- */
 
+/* The type of operands that are no scalars, which stand for places in arrays of that shape. */
+static const tn_type *shape_of(const tn_op *op)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (tn_operand_type(op, i)->rank) return tn_operand_type(op, i);
+    return tn_operand_type(op, 0);
+}
+
 tn_status *tn_infer_sort_head(const tn_op *op, tn_arena *a, const tn_type **out)
 {
-    TN_TRY(tn_infer_sort(op, a, out));
+    if (!op->n_operands) return TN_OP_ERROR(INVALID_ARGUMENT, op, "expected operands, got none");
+    for (uint32_t i = 0; i < op->n_operands; i++) TN_TRY(tn_check_tensor(op, i));
+    const tn_type *shape = shape_of(op);
+    tn_op full = *op;
+    tn_value *values = TN_NEW_ARRAY(a, tn_value, op->n_operands);
+    full.operands = TN_NEW_ARRAY(a, tn_value *, op->n_operands);
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const tn_type *t = tn_operand_type(op, i);
+        full.operands[i] = op->operands[i];
+        if (t->rank || !shape->rank) continue;
+        TN_TRY(tn_check_integer(op, i));
+        values[i] = (tn_value){.type = tn_type_tensor(a, t->element, shape->rank, shape->dims)};
+        full.operands[i] = &values[i];
+    }
+    TN_TRY(tn_infer_sort(&full, a, out));
     int64_t dim = tn_op_int(op, TN_ATTR_dimension, -1);
     if (dim < 0) dim += out[0]->rank;
     for (uint32_t i = 0; i < op->n_results; i++) {
@@ -148,7 +170,8 @@ tn_status *tn_eval_sort_head(const tn_op *op, const tn_eval_context *ctx, const 
 {
     if (tn_is_empty(results[0].type)) return NULL;
     int64_t d = tn_op_int(op, TN_ATTR_dimension, -1);
-    if (d < 0) d += operands[0].type->rank;
+    const tn_type *shape = shape_of(op);
+    if (d < 0) d += shape->rank;
     tn_sort s = {.op = op,
                  .ctx = ctx,
                  .comparator = &op->regions[0],
@@ -158,6 +181,20 @@ tn_status *tn_eval_sort_head(const tn_op *op, const tn_eval_context *ctx, const 
                  .inputs = operands,
                  .results = results,
                  .dim = (uint32_t)d};
-    if (!s.captures) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    tn_tensor *inputs = tn_scratch_alloc(ctx->scratch, s.n * sizeof *inputs);
+    tn_type *types = tn_scratch_alloc(ctx->scratch, s.n * sizeof *types);
+    bool *is_place = tn_scratch_alloc(ctx->scratch, s.n);
+    if (!s.captures || !inputs || !types || !is_place)
+        return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
+    for (uint32_t i = 0; i < s.n; i++) {
+        inputs[i] = operands[i];
+        is_place[i] = operands[i].type->rank < shape->rank;
+        if (!is_place[i]) continue;
+        types[i] = *shape;
+        types[i].element = operands[i].type->element;
+        inputs[i].type = &types[i];
+    }
+    s.inputs = inputs;
+    s.is_place = is_place;
     return tn_sort_head_run(&s, results[0].type->dims[d]);
 }

@@ -2,8 +2,9 @@
 /* sort_head - sorts of which only the first elements are wanted become selections.
  *
  * Before:  %s:2 = sort %x, %iota   %v = slice %s#0 [0:k]   %i = slice %s#1 [0:k]
- * After:   %v, %i = tenon.sort_head %x, %iota
- * This is what top_k is lowered to. */
+ * After:   %v, %i = tenon.sort_head %x, 0: tensor<i32>
+ * A scalar in the place of an operand: elements are their places along the dimension that is
+ * sorted, which the comparator doesn't look at. This is what top_k is lowered to. */
 #include "passes/rewrite.h"
 
 /* `mark` of a sort: how many elements are wanted by all that use it so far. */
@@ -56,12 +57,38 @@ static void look_at(tn_region *r)
     }
 }
 
+static bool reads(const tn_region *r, const tn_value *v)
+{
+    bool any = false;
+    for (const tn_op *op = r->first; op && !any; op = op->next) {
+        for (uint32_t i = 0; i < op->n_operands; i++) any |= tn_value_resolve(op->operands[i]) == v;
+        for (uint32_t i = 0; i < op->n_regions && !any; i++) any = reads(&op->regions[i], v);
+    }
+    return any;
+}
+
+/* Are operand i's elements their places along `dim`, and nothing else of it is wanted? */
+static bool is_places(const tn_op *sort, uint32_t i, int64_t dim)
+{
+    const tn_op *iota = tn_value_resolve(sort->operands[i])->op;
+    const tn_region *r = &sort->regions[0];
+    tn_element_type e = sort->operands[i]->type->element;
+    return iota && iota->kind == TN_OP_iota && tn_is_integer(e) && tn_element_type_bits(e) >= 32 &&
+           tn_op_int(iota, TN_ATTR_iota_dimension, -1) == dim && !reads(r, &r->args[2 * i]) &&
+           !reads(r, &r->args[2 * i + 1]);
+}
+
 static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
 {
     if (op->kind == TN_OP_sort && op->mark != NONE && op->mark != ALL) {
         int64_t dim = dimension(op), k = op->mark;
         if (k > op->results[0].type->dims[dim] / LEAST_RATIO) return NULL;
         op->kind = TN_OP_sort_head;
+        for (uint32_t i = 0; i < op->n_operands; i++) {
+            if (!is_places(op, i, dim)) continue;
+            tn_element_type e = op->operands[i]->type->element;
+            op->operands[i] = tn_rewrite_splat(m, op, tn_type_tensor(m->arena, e, 0, NULL), 0);
+        }
         for (uint32_t i = 0; i < op->n_results; i++) {
             const tn_type *t = op->results[i].type;
             int64_t *dims = tn_dup(m->arena, t->dims, t->rank * sizeof *dims);

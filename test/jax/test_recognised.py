@@ -53,6 +53,31 @@ def test_top_k(dtype, shape, k):
     same(lambda v: jax.lax.top_k(v, k), x)
 
 
+@pytest.mark.parametrize("shape", [(9, 5), (40, 64), (6, 3, 33), (3, 5000)])
+def test_heads_of_sorts_with_places(shape):
+    x = np.random.default_rng(1).integers(-9, 9, shape).astype(np.float32)
+
+    def places(x, dim):
+        return jax.lax.broadcasted_iota(jnp.uint32, x.shape, dim)
+
+    for dim in (0, len(shape) - 1):
+        for keys in (1, 2):
+            same(lambda x: [v[:1] for v in jax.lax.sort((x, places(x, 0), x + x), dimension=0, num_keys=keys)], x)
+            same(lambda x: [v[..., :1] for v in jax.lax.sort((x, places(x, dim)), num_keys=keys)], x)
+            same(lambda x: [v[..., :1] for v in jax.lax.sort((places(x, dim), x), num_keys=keys)], x)
+
+
+def test_sorts_take_little_memory():
+    x = jax.device_put(np.arange(100000, dtype=np.float32), DEV)
+
+    def memory(f):
+        return jax.jit(f).lower(x).compile().memory_analysis().temp_size_in_bytes
+
+    assert memory(lambda x: jax.lax.top_k(x, 10)) == 0  # places are no array
+    assert memory(jnp.argsort) <= x.nbytes
+    assert memory(lambda x: jnp.sort(x * 2) * 2) == 0  # all in the result
+
+
 def test_top_k_of_ordered_and_equal_values():
     x = np.sort(np.random.RandomState(1).randn(3000).astype(np.float32))
     for v in (x, x[::-1].copy(), np.zeros_like(x)):
