@@ -222,7 +222,7 @@ typedef struct {
         T *to_ = to;                                                                               \
         if (is_short) {                                                                            \
             int32_t at_ = (int32_t)at, step_ = (int32_t)step, n_ = (int32_t)n;                     \
-            for (int32_t i = 0; i < n_; i++) to_[i] = (T)(at_ + i * step_);                        \
+            for (int32_t i = 0; i < n_; i++, at_ += step_) to_[i] = (T)at_;                        \
         } else {                                                                                   \
             for (int64_t i = 0; i < n; i++) to_[i] = (T)(at + i * step);                           \
         }                                                                                          \

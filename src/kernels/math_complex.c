@@ -24,13 +24,6 @@ static pair square(double a)
     return (pair){p, fma(a, a, -p)};
 }
 
-/* a b + c d with one rounding's error (Kahan). */
-static double sum_of_products(double a, double b, double c, double d)
-{
-    double w = c * d, e = fma(c, d, -w);
-    return fma(a, b, w) + e;
-}
-
 /* log |x + one + iy| where that is near 1: squares in two parts, since what is left of the sum less
  * 1 may be as small as their rounding. False: it is too small for that. */
 static bool log_near_one(double x, double one, double y, double *out)
@@ -83,7 +76,7 @@ double _Complex tn_expm1_c128(double _Complex a)
     if (y == 0) return tn_complex_f64(expm1(x), y);
     double half = sin(y / 2);
     if (!(fabs(x) < 700)) return cexp(a) - 1;
-    return tn_complex_f64(sum_of_products(expm1(x), cos(y), -2 * half, half), exp(x) * sin(y));
+    return tn_complex_f64(tn_sum_of_products(expm1(x), cos(y), -2 * half, half), exp(x) * sin(y));
 }
 
 /* What C's annex G makes of a quotient that came out as NaN in both parts: finite / inf is 0,
@@ -108,7 +101,7 @@ static double _Complex recover_quotient(double ar, double ai, double br, double 
 }
 
 /* (a conj b) / |b|^2 with both scaled to sizes whose products neither overflow nor vanish. */
-double _Complex tn_div_c128(double _Complex a, double _Complex b)
+double _Complex tn_quotient_c128(double _Complex a, double _Complex b)
 {
     double ar = creal(a), ai = cimag(a), br = creal(b), bi = cimag(b);
     double size = fmax(fabs(br), fabs(bi)), top = fmax(fabs(ar), fabs(ai));
@@ -121,8 +114,9 @@ double _Complex tn_div_c128(double _Complex a, double _Complex b)
     bi = scalbn(bi, n);
     ar = scalbn(ar, m);
     ai = scalbn(ai, m);
-    double d = sum_of_products(br, br, bi, bi);
-    double re = sum_of_products(ar, br, ai, bi) / d, im = sum_of_products(ai, br, -ar, bi) / d;
+    double d = tn_sum_of_products(br, br, bi, bi);
+    double re = tn_sum_of_products(ar, br, ai, bi) / d,
+           im = tn_sum_of_products(ai, br, -ar, bi) / d;
     return tn_complex_f64(scalbn(re, n - m), scalbn(im, n - m));
 }
 
@@ -189,7 +183,7 @@ double _Complex tn_logistic_c128(double _Complex a)
     double x = creal(a), y = cimag(a);
     if (y == 0) return tn_complex_f64(1 / (1 + exp(-x)), y);
     double e = exp(-fabs(x)), half = cos(y / 2), sine = sin(y);
-    double re = sum_of_products(2 * e * half, half, -expm1(-fabs(x)), 1);
+    double re = tn_sum_of_products(2 * e * half, half, -expm1(-fabs(x)), 1);
     if (x >= 0) return tn_div_c128(1, tn_complex_f64(re, -e * sine));
     return tn_div_c128(tn_complex_f64(e * cos(y), e * sine), tn_complex_f64(re, e * sine));
 }
@@ -234,7 +228,7 @@ double _Complex tn_tanh_c128(double _Complex a)
 // clang-format off
 THROUGH_C128_1(cbrt) THROUGH_C128_1(cos) THROUGH_C128_1(expm1)
 THROUGH_C128_1(log) THROUGH_C128_1(log1p) THROUGH_C128_1(logistic) THROUGH_C128_1(rsqrt)
-THROUGH_C128_1(sign) THROUGH_C128_1(sin) THROUGH_C128_1(sqrt) THROUGH_C128_1(tan)
+THROUGH_C128_1(sin) THROUGH_C128_1(sqrt) THROUGH_C128_1(tan)
 THROUGH_C128_1(tanh)
 THROUGH_C128_2(atan2)
     // clang-format on

@@ -51,7 +51,6 @@
     T tn_logistic_##s(T a);                                                                        \
     T tn_pow_##s(T a, T b);                                                                        \
     T tn_rsqrt_##s(T a);                                                                           \
-    T tn_sign_##s(T a);                                                                            \
     T tn_sin_##s(T a);                                                                             \
     T tn_sqrt_##s(T a);                                                                            \
     T tn_tan_##s(T a);                                                                             \
@@ -61,8 +60,34 @@ TN_COMPLEX_TYPES(FUNCTIONS)
 // clang-format on
 #undef FUNCTIONS
 
-double _Complex tn_div_c128(double _Complex a, double _Complex b);
+/* Any quotient. */
+double _Complex tn_quotient_c128(double _Complex a, double _Complex b);
 double _Complex tn_exp_c128(double _Complex a);
+double _Complex tn_sign_c128(double _Complex a);
+
+/* a b + c d with one rounding's error (Kahan). */
+static inline double tn_sum_of_products(double a, double b, double c, double d)
+{
+    double w = c * d, e = __builtin_fma(c, d, -w);
+    return __builtin_fma(a, b, w) + e;
+}
+
+/* Products of such don't vanish, nor do their last places. */
+static inline bool tn_is_moderate(double a)
+{
+    a = __builtin_fabs(a);
+    return (a > 0x1p-200) & (a < 0x1p200);
+}
+
+static inline double _Complex tn_div_c128(double _Complex a, double _Complex b)
+{
+    double ar = __real__ a, ai = __imag__ a, br = __real__ b, bi = __imag__ b;
+    if (!(tn_is_moderate(ar) & tn_is_moderate(ai) & tn_is_moderate(br) & tn_is_moderate(bi)))
+        return tn_quotient_c128(a, b);
+    double d = tn_sum_of_products(br, br, bi, bi);
+    return tn_complex_f64(tn_sum_of_products(ar, br, ai, bi) / d,
+                          tn_sum_of_products(ai, br, -ar, bi) / d);
+}
 
 /* The products of parts are exact in f64 and their sums can't overflow there. */
 static inline float _Complex tn_div_c64(float _Complex a, float _Complex b)
@@ -85,9 +110,23 @@ static inline float _Complex tn_exp_c64(float _Complex a)
     return tn_complex_f32((float)(size * tn_sine_after(t, 1)), (float)(size * sine));
 }
 
+/* The root of the sum of squares and a step towards it from what that and the squares were rounded
+ * by (Borges 2020); of parts that are scaled where squares would overflow or vanish. */
 static inline double tn_abs_c128(double _Complex a)
 {
-    return __builtin_hypot(__real__ a, __imag__ a);
+    double x = __builtin_fabs(__real__ a), y = __builtin_fabs(__imag__ a), inf = __builtin_inf();
+    double large = x > y ? x : y, small = x > y ? y : x;
+    double by = large > 0x1p500 ? 0x1p-600 : large < 0x1p-400 ? 0x1p600 : 1;
+    double back = large > 0x1p500 ? 0x1p600 : large < 0x1p-400 ? 0x1p-600 : 1;
+    large *= by;
+    small *= by;
+    double size = __builtin_sqrt(__builtin_fma(large, large, small * small));
+    double sum = size * size, square = large * large;
+    double excess = __builtin_fma(-small, small, sum - square) + __builtin_fma(size, size, -sum) -
+                    __builtin_fma(large, large, -square);
+    double better = size - excess / (2 * size);
+    better = (size == 0 ? 0 : better) * back;
+    return (x == inf) | (y == inf) ? inf : better;
 }
 /* Squares of f32 don't overflow in f64. */
 static inline float tn_abs_c64(float _Complex a)
@@ -96,6 +135,13 @@ static inline float tn_abs_c64(float _Complex a)
     double size = __builtin_sqrt(re * re + im * im);
     bool infinite = (re == __builtin_inf()) | (im == __builtin_inf());
     return infinite ? __builtin_inff() : (float)size;
+}
+static inline float _Complex tn_sign_c64(float _Complex a)
+{
+    double re = __real__ a, im = __imag__ a, size = __builtin_sqrt(re * re + im * im);
+    bool zero = size == 0;
+    return tn_complex_f32(zero ? __real__ a : (float)(re / size),
+                          zero ? __imag__ a : (float)(im / size));
 }
 
 #endif

@@ -374,9 +374,35 @@ static void other_builds_agree(void **unused)
     print_message("%d other builds compared\n", compared);
 }
 
+/* Sizes of complex numbers whose parts are of any size, the smallest and the largest too. */
+static void sizes_of_complex_numbers_are_accurate(void **unused)
+{
+    static const double some[] = {0, -0.0, 1, 0x1p-1074, -0x1p-1022, 0x1.8p1023, INFINITY, NAN};
+    enum { SOME = sizeof some / sizeof *some };
+    for (int i = 0; i < 200000; i++) {
+        double part[2];
+        for (int k = 0; k < 2; k++) {
+            int most = i % 4 == 0 ? 1060 : i % 4 == 1 ? 30 : 2;
+            int e = (int)(random_bits() >> 20) % most;
+            part[k] = ldexp((double)(int64_t)random_bits() * 0x1p-63, e);
+        }
+        if (i < SOME * SOME) part[0] = some[i / SOME], part[1] = some[i % SOME];
+        double got = tn_abs_c128(tn_complex_f64(part[0], part[1]));
+        long double want = hypotl(part[0], part[1]);
+        /* Scaled back to a subnormal number it is rounded again. */
+        if (ulps_f64(got, want) > (want < 0x1p-1022L ? 0.76 : 0.51))
+            fail_msg("|%a + %ai| is %a", part[0], part[1], got);
+        float x = (float)part[0], y = (float)part[1];
+        float _Complex sign = tn_sign_c64(tn_complex_f32(x, y));
+        long double size = hypotl(x, y), re = size == 0 ? x : x / size;
+        if (ulps_f32(__real__ sign, re) > 0.51) fail_msg("sign of %a + %ai", (double)x, (double)y);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_of_complex_numbers_are_accurate),
         cmocka_unit_test(f32_functions_are_accurate),
         cmocka_unit_test(f64_functions_are_accurate),
         cmocka_unit_test(remainders_are_exact),
