@@ -48,6 +48,7 @@ typedef struct {
     int64_t kept_bytes;
     /* of values: when they are there first, who makes them */
     uint8_t phase[TN_ROWS_VALUES];
+    uint8_t read_first[TN_ROWS_VALUES]; /* 1 + the phase; 0: not yet */
     bool is_made[TN_ROWS_VALUES], is_row[TN_ROWS_VALUES], is_kept[TN_ROWS_VALUES];
     bool is_read_again[TN_ROWS_VALUES]; /* in a later phase */
     uint64_t kept_from[TN_ROWS_VALUES]; /* see tn_rows */

@@ -9,6 +9,7 @@
 #include "ops/elementwise.h"
 
 enum { LARGEST_PIECE = 3000, MOST_COUNTS = 1 << 16 };
+enum { ASKED_FOR_FROM = 1 << 20 /* bytes, which no cache holds */ };
 #define CHEAP 1.2 /* what is rather made again than kept; see tn_elementwise_cost */
 
 tn_jv tn_row_emit(tn_row_maker *m, tn_jit_op op, unsigned bytes, unsigned imm, unsigned n, tn_jv a,
@@ -254,6 +255,11 @@ SMALL tn_jv tn_row_column_value(tn_row_maker *m, uint32_t ref, uint32_t group)
                           .row_bytes = m->columns * (int64_t)bytes,
                           .bytes = bytes};
         *v = load(m, tn_row_port(m, &p), tn_row_element(m, ref), group);
+        if (!m->read_first[ref]) m->read_first[ref] = (uint8_t)(m->now + 1);
+        /* The machine's own prefetching ends with a page. */
+        if (!m->failed && m->read_first[ref] == m->now + 1 &&
+            m->p->n * m->columns * bytes >= ASKED_FOR_FROM)
+            m->piece.list[*v].in[0] = 1;
         note_read(m, ref, group);
     } else if (m->is_kept[ref] && m->phase[ref] < m->now) {
         *v = load(m, m->port[ref], tn_row_element(m, ref), group);
