@@ -15,6 +15,7 @@ enum {
     LOADED_GROUP = 8,         /* the same where they go through a buffer */
     STREAM_VECTORS = 1 << 14, /* a B of fewer stays in the second-level cache (those are larger
                                  where vectors are wider) and is not streamed */
+    STREAMED_VECTORS = 8,     /* of a row that is alone: it is read along */
     SUM_BYTES = 1 << 15,      /* of C being summed */
     MIN_COLS = 128,
     MAX_COLS = 2048,
@@ -71,6 +72,12 @@ static void tiles(const tn_gemm_plan *p, int64_t m, int64_t n, int64_t k, const 
 {
     const tn_gemm_loops *loops = p->loops;
     int64_t panels = (m + loops->mr - 1) / loops->mr;
+    if (m == 1 && loops->stream && mode != TN_TILE_ADD && n >= STREAMED_VECTORS * loops->vl) {
+        int64_t whole = n / loops->vl * loops->vl;
+        loops->stream(k, a, a_col, b, b_row, c, whole, mode == TN_TILE_CHAIN);
+        if (whole == n) return;
+        n -= whole, b += whole * p->e, c += whole * p->e;
+    }
     for (int64_t i = 0, left = panels; left; left--) {
         int64_t rows = (m - i + left - 1) / left;
         for (int64_t j = 0, v = loops->nv; j < n; j += v * loops->vl) {

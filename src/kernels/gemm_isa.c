@@ -143,8 +143,9 @@ TN_INLINE vf32 widen_u8(const char *p)
 #endif
 
 #define MR REAL_MR
-#define T  f32
-#define E  float
+#define STREAMED
+#define T f32
+#define E float
 #include "kernels/gemm_tile.inc"
 #define LANES 16
 #define NARROW
@@ -157,6 +158,7 @@ TN_INLINE vf32 widen_u8(const char *p)
 #define T f64
 #define E double
 #include "kernels/gemm_tile.inc"
+#undef STREAMED
 #define LANES 8
 #include "kernels/gemm_dots.inc"
 #include "kernels/gemm_batch.inc"
@@ -166,7 +168,6 @@ TN_INLINE vf32 widen_u8(const char *p)
 #define T u32
 #define E uint32_t
 #include "kernels/gemm_tile.inc"
-#include "kernels/gemm_batch.inc"
 #undef T
 #undef E
 #define T p16
@@ -328,8 +329,7 @@ static void transpose4(char *dst, int64_t dst_row, const char *src, int64_t src_
             int64_t n = rows - i, m = cols - p;
             if (n >= 16 && m >= 16) block16(to, dst_row, from, src_row, 16, 16);
             else if (n >= 16) block16(to, dst_row, from, src_row, 16, m);
-            else if (m >= 16) block16(to, dst_row, from, src_row, n, 16);
-            else block16(to, dst_row, from, src_row, n, m);
+            else block16(to, dst_row, from, src_row, n, m < 16 ? m : 16);
         }
 }
 #else
@@ -422,6 +422,7 @@ static void copy_panel(char *dst, const char *src, int64_t src_row, int64_t rows
      .dots = all_dots_##name,                                                                      \
      .reduce_lanes = reduce_lanes_##name,                                                          \
      .dot_row = dot_row_##name,                                                                    \
+     .stream = stream_##name,                                                                      \
      .batch = batch_##name,                                                                        \
      .batch_dots = batch_dots_##name,                                                              \
      __VA_ARGS__}
@@ -432,7 +433,7 @@ extern const tn_gemm_table TN_ISA_NAME(tn_gemm_table);
 const tn_gemm_table TN_ISA_NAME(tn_gemm_table) = {
     .kinds = {[TN_GEMM_F32] = FLOAT_LOOPS(f32, 4, .narrow_dots = {dots_bf16, dots_i8, dots_u8}),
               [TN_GEMM_F64] = FLOAT_LOOPS(f64, 8),
-              [TN_GEMM_I32] = LOOPS(REAL_MR, u32, 4, .masked = TILE_MASKED, .batch = batch_u32),
+              [TN_GEMM_I32] = LOOPS(REAL_MR, u32, 4, .masked = TILE_MASKED),
               [TN_GEMM_P16] = LOOPS(REAL_MR, p16, 4, .masked = TILE_MASKED),
               [TN_GEMM_I64] = LOOPS(REAL_MR, u64, 8, .masked = TILE_MASKED),
               [TN_GEMM_C64] = LOOPS(COMPLEX_MR, complex_f32, 4, ),

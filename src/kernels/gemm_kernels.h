@@ -90,6 +90,10 @@ typedef struct {
     /* The same sums of one row by `cols` columns, all of k at once: out[j]. */
     void (*dot_row)(int64_t k, const char *a, const char *b, int64_t b_col, int64_t cols,
                     char *out);
+    /* A tile of one row by n columns, whole vectors, that reads along rows of B, for sums that
+     * start or go on; NULL: kind has none. */
+    void (*stream)(int64_t k, const char *a, int64_t a_col, const char *b, int64_t b_row, char *c,
+                   int64_t n, bool chain);
     /* Products side by side, summed in order of k, or in lanes as above; NULL: kind has none. */
     void (*batch)(const tn_gemm_together *g);
     void (*batch_dots)(const tn_gemm_together *g);

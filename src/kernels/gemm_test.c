@@ -373,8 +373,8 @@ static void small_products_of_a_batch_are_those_alone(void **state)
 static void sums_are_made_in_the_documented_order(void **state)
 {
     if (!tn_cpu_has(TN_ISA_AVX2) && !tn_cpu_has(TN_ISA_NEON)) skip();
-    static const int64_t shapes[][3] = {
-        {3, 50, 1000}, {20, 90, 900}, {57, 70, 1300}, {200, 230, 240}};
+    static const int64_t shapes[][3] = {{3, 50, 1000}, {1, 310, 1003}, {1, 2100, 700},
+                                        {20, 90, 900}, {57, 70, 1300}, {200, 230, 240}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
         float *a = malloc((size_t)(m * k) * 4), *b = malloc((size_t)(k * n) * 4),
