@@ -713,6 +713,34 @@ static const program programs[] = {
           "stablehlo.return %next, %t : tensor<i32>, tensor<3x4xf32>\n}\n"
           "return %r#1 : tensor<3x4xf32>\n"),
      false},
+    /* Numbers of each of many places are reduced, until there is no place left to go on. */
+    {"places that are turned and reduced",
+     MAIN("%x: tensor<20x3xf32>", "tensor<20x3xf32>, tensor<20xf32>, tensor<i32>",
+          ZERO CONSTANTS
+          "%s0 = stablehlo.constant dense<0.0> : tensor<20xf32>\n"
+          "%r:3 = stablehlo.while(%i = %zero, %v = %x, %s = %s0) : tensor<i32>, "
+          "tensor<20x3xf32>, tensor<20xf32>\n"
+          "cond {\n%end = stablehlo.constant dense<9.0> : tensor<20xf32>\n"
+          "%false = stablehlo.constant dense<false> : tensor<i1>\n"
+          "%p = stablehlo.compare LT, %s, %end : (tensor<20xf32>, tensor<20xf32>) -> "
+          "tensor<20xi1>\n"
+          "%any = " FOLD("%p", "%false", "or", "0", "20xi1", "i1",
+                         "i1") "stablehlo.return %any : tensor<i1>\n} do {\n" STEP("%i") //
+          "%a = stablehlo.slice %v [0:20, 1:2] : (tensor<20x3xf32>) -> tensor<20x1xf32>\n"
+          "%b = stablehlo.reshape %a : (tensor<20x1xf32>) -> tensor<20xf32>\n"
+          "%t = " FOLD("%v", "%f1", "add", "1", "20x3xf32", "20xf32", "f32") "%m = " FOLD(
+              "%v", "%f0", "maximum", "1", "20x3xf32", "20xf32",
+              "f32") "%q = stablehlo.divide %t, %m : tensor<20xf32>\n"
+                     "%c = stablehlo.broadcast_in_dim %q, dims = [0] : (tensor<20xf32>) -> "
+                     "tensor<20x3xf32>\n"
+                     "%d = stablehlo.constant dense<0.3> : tensor<20x3xf32>\n"
+                     "%e = stablehlo.multiply %v, %d : tensor<20x3xf32>\n"
+                     "%f = stablehlo.add %e, %c : tensor<20x3xf32>\n"
+                     "%g = stablehlo.add %s, %b : tensor<20xf32>\n"
+                     "stablehlo.return %next, %f, %g : tensor<i32>, tensor<20x3xf32>, "
+                     "tensor<20xf32>\n}\n"
+                     "return %r#1, %r#2, %r#0 : tensor<20x3xf32>, tensor<20xf32>, tensor<i32>\n"),
+     false},
     /* What moves elements of a strip stays with the steps. */
     {"a strip that is turned",
      MAIN("%x: tensor<64xf32>", "tensor<64xf32>",

@@ -71,6 +71,46 @@ static int64_t product(const int64_t *v, int64_t n)
     return p;
 }
 
+/* Of a reduction of the few numbers of a place to one: the op that does it, else NULL. Sums have
+ * the order of short rows (kernels/reduce_rows.h), which is written down when it is turned. */
+static const tn_op *fold_of(const turner *t, const tn_op *op)
+{
+    if (op->kind != TN_OP_reduce || op->n_operands != 2) return NULL;
+    const tn_type *x = tn_value_resolve(op->operands[0])->type;
+    uint32_t n;
+    const int64_t *dims = tn_op_ints(op, TN_ATTR_dimensions, &n);
+    const tn_op *one = tn_op_of_body(&op->regions[0]);
+    if (!one || one->operands[0] != &op->regions[0].args[0] || x->rank != 2 || n != 1 ||
+        dims[0] != 1 || dim_of(t, x) != 0 || !is_few(t, x) || x->dims[1] < 1 ||
+        tn_value_resolve(op->operands[1])->type->rank)
+        return NULL;
+    bool floats = tn_element_type_class(x->element) == TN_CLASS_FLOAT;
+    if (floats && x->element != TN_F32 && x->element != TN_F64) return NULL;
+    if (x->element != op->results[0].type->element) return NULL;
+    switch ((int)one->kind) {
+    case TN_OP_add:
+    case TN_OP_multiply:
+    case TN_OP_maximum:
+    case TN_OP_minimum:
+    case TN_OP_and:
+    case TN_OP_or: return one;
+    default: return NULL;
+    }
+}
+
+/* Does it stay as it is, since all its places are innermost already? */
+static bool stays(const turner *t, const tn_op *op)
+{
+    if (op->n_regions && op->kind != TN_OP_reduce) return false;
+    for (uint32_t i = 0; i < op->n_operands + op->n_results; i++) {
+        const tn_type *type = i < op->n_operands ? tn_value_resolve(op->operands[i])->type
+                                                 : op->results[i - op->n_operands].type;
+        int dim = dim_of(t, type);
+        if (dim != NONE && dim != (int)type->rank - 1) return false;
+    }
+    return true;
+}
+
 static bool can_turn(const turner *t, const tn_op *op, bool *mixes)
 {
     const tn_value *x = op->n_operands ? tn_value_resolve(op->operands[0]) : NULL;
@@ -84,8 +124,9 @@ static bool can_turn(const turner *t, const tn_op *op, bool *mixes)
         }
         return is_few(t, to);
     }
+    if (stays(t, op)) return true;
     *mixes = *mixes || op->kind == TN_OP_slice || op->kind == TN_OP_concatenate ||
-             op->kind == TN_OP_transpose ||
+             op->kind == TN_OP_transpose || op->kind == TN_OP_reduce ||
              (op->kind == TN_OP_broadcast_in_dim && in >= 0 && to->rank > 1);
     switch ((int)op->kind) {
     case TN_OP_constant: return tn_op_attr(op, TN_ATTR_value)->tensor.splat && is_few(t, to);
@@ -111,7 +152,7 @@ static bool can_turn(const turner *t, const tn_op *op, bool *mixes)
     case TN_OP_dynamic_slice: return in >= 0 && in == out && is_few(t, to);
     case TN_OP_dynamic_update_slice:
         return out >= 0 && dim_of(t, tn_value_resolve(op->operands[1])->type) == out;
-    default: return false;
+    default: return fold_of(t, op) != NULL;
     }
 }
 
@@ -136,9 +177,10 @@ static bool may_turn(const turner *t)
     }
     if (!outer) return false;
     for (const tn_op *op = loop->regions[0].first; op; op = op->next)
-        if (op->n_regions || has_places(t, op)) return false;
+        if (op->n_regions || has_places(t, op))
+            if (op == loop->regions[0].last || !stays(t, op)) return false;
     for (const tn_op *op = loop->regions[1].first; op; op = op->next) {
-        if (op->n_regions) return false;
+        if (op->n_regions && op->kind != TN_OP_reduce) return false;
         if (op == loop->regions[1].last || !has_places(t, op)) continue;
         if (op->n_results != 1 || dim_of(t, op->results[0].type) == RANK) return false;
         for (uint32_t i = 0; i < op->n_operands; i++)
@@ -215,6 +257,34 @@ static void move_indices(tn_op *op, uint32_t first, int dim)
     for (uint32_t d = 0; d < n; d++) op->operands[first + moved(dim, n, d)] = old[d];
 }
 
+/* x: the numbers of the places, turned. */
+static void write_fold(turner *t, tn_op *op, const tn_op *one, tn_value *x)
+{
+    tn_module *m = t->m;
+    const tn_type *to = op->results[0].type;
+    int64_t n = x->type->dims[0], half = 1;
+    const tn_type *row = tn_type_tensor(m->arena, to->element, 2, (int64_t[]){1, t->places});
+    tn_value *lanes[FEW];
+    for (int64_t k = 0; k < n; k++) {
+        tn_op *slice = tn_rewrite_op(m, op, TN_OP_slice, row, 1, &x);
+        tn_rewrite_ints(m, slice, TN_ATTR_start_indices, (int64_t[]){k, 0}, 2);
+        tn_rewrite_ints(m, slice, TN_ATTR_limit_indices, (int64_t[]){k + 1, t->places}, 2);
+        tn_rewrite_ints(m, slice, TN_ATTR_strides, (int64_t[]){1, 1}, 2);
+        tn_value *v = &slice->results[0];
+        lanes[k] = &tn_rewrite_op(m, op, TN_OP_reshape, to, 1, &v)->results[0];
+    }
+    while (2 * half < n) half *= 2;
+    for (int64_t left = n; left > 1; left = half, half /= 2)
+        for (int64_t k = 0; k + half < left; k++)
+            lanes[k] =
+                &tn_rewrite_op(m, op, one->kind, to, 2, (tn_value *[]){lanes[k], lanes[k + half]})
+                     ->results[0];
+    tn_op *init = tn_rewrite_op(m, op, TN_OP_broadcast_in_dim, to, 1, &op->operands[1]);
+    tn_rewrite_ints(m, init, TN_ATTR_broadcast_dimensions, NULL, 0);
+    tn_value *both[] = {&init->results[0], lanes[0]};
+    tn_rewrite_by(op, &tn_rewrite_op(m, op, one->kind, to, 2, both)->results[0]);
+}
+
 static void turn_op(turner *t, tn_op *op)
 {
     int in = op->n_operands ? old_dim(t, op->operands[0]) : NONE;
@@ -266,6 +336,10 @@ static void turn_op(turner *t, tn_op *op)
         move_indices(op, 1, in);
         break;
     case TN_OP_dynamic_update_slice: move_indices(op, 2, out); break;
+    case TN_OP_reduce:
+        if (in == 0 && in_rank == 2)
+            write_fold(t, op, tn_op_of_body(&op->regions[0]), op->operands[0]);
+        break;
     default: break;
     }
 }
