@@ -16,6 +16,7 @@
 typedef struct {
     void *memory;
     int size; /* what the routine asked for, in elements */
+    void *more;
 } tn_lapack_work;
 
 /* One item of a batch, and what its routine needs to know. */

@@ -61,6 +61,11 @@ static int queried(const tn_lapack_item *i, const void *work)
     return most(1, (int)(size + (single ? size * 1e-6 : 0)));
 }
 
+static size_t lines(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
 static void *get(size_t count, size_t size)
 {
     return aligned_alloc(64, (count * size + 127) & ~(size_t)63);
@@ -87,6 +92,7 @@ static void *get(size_t count, size_t size)
 void tn_lapack_work_end(tn_lapack_work *w)
 {
     free(w->memory);
+    free(w->more);
 }
 
 /* The matrix of operand 0 is transposed into result 0. */
@@ -199,13 +205,20 @@ static bool trsm(const tn_lapack_item *i)
 }
 
 /* rwork of the complex singular value routines, as their manual pages ask. */
-static void *svd_rwork(const tn_lapack_item *i, char mode)
+static size_t svd_rwork_bytes(const tn_lapack_item *i, char mode)
 {
-    if (!is_complex(i)) return get(1, 1);
+    if (!is_complex(i)) return 0;
     size_t mn = (size_t)least(i->m, i->n), mx = (size_t)most(i->m, i->n), need = 7 * mn;
     if (mode != 'N')
         need = mn * (5 * mn + 7 > 2 * mx + 2 * mn + 1 ? 5 * mn + 7 : 2 * mx + 2 * mn + 1);
-    return get(need < 5 * mn ? 5 * mn : need, real_width(i));
+    return (need < 5 * mn ? 5 * mn : need) * real_width(i);
+}
+
+/* Memory beside that of WITH_WORK, which all items have one after the other. */
+static char *get_more(const tn_lapack_item *i, size_t bytes)
+{
+    if (!i->work->more) i->work->more = get(bytes, 1);
+    return i->work->more;
 }
 
 static bool gesdd(const tn_lapack_item *i)
@@ -214,22 +227,17 @@ static bool gesdd(const tn_lapack_item *i)
     char mode = tn_lapack_config_char(i, "mode", 'A');
     copy(i, 0, 0, m, n);
     if (!m || !n) return true;
-    void *rwork = svd_rwork(i, mode);
-    int *iwork = get(8 * (size_t)least(m, n), sizeof(int));
-    if (!rwork || !iwork) {
-        free(rwork);
-        free(iwork);
-        return false;
-    }
-    int ldu = m, ldvt = most(q, 1);
+    size_t integers = lines(8 * (size_t)least(m, n) * sizeof(int));
+    char *more = get_more(i, integers + svd_rwork_bytes(i, mode));
+    if (!more) return false;
+    void *rwork = more + integers;
+    int *iwork = (int *)more, ldu = m, ldvt = most(q, 1);
     if (is_complex(i))
         WITH_WORK(i, &mode, &m, &n, i->out[0], &m, i->out[1], i->out[2], &ldu, i->out[3], &ldvt,
                   work, &lwork, rwork, iwork, info);
     else
         WITH_WORK(i, &mode, &m, &n, i->out[0], &m, i->out[1], i->out[2], &ldu, i->out[3], &ldvt,
                   work, &lwork, iwork, info);
-    free(rwork);
-    free(iwork);
     return true;
 }
 
@@ -239,7 +247,7 @@ static bool gesvd(const tn_lapack_item *i)
     char mode = tn_lapack_config_char(i, "mode", 'A');
     copy(i, 0, 0, m, n);
     if (!m || !n) return true;
-    void *rwork = svd_rwork(i, mode);
+    void *rwork = get_more(i, svd_rwork_bytes(i, mode));
     if (!rwork) return false;
     int ldu = m, ldvt = most(q, 1);
     if (is_complex(i))
@@ -248,7 +256,6 @@ static bool gesvd(const tn_lapack_item *i)
     else
         WITH_WORK(i, &mode, &mode, &m, &n, i->out[0], &m, i->out[1], i->out[2], &ldu, i->out[3],
                   &ldvt, work, &lwork, info);
-    free(rwork);
     return true;
 }
 
@@ -262,18 +269,15 @@ static bool syevd(const tn_lapack_item *i)
     /* The sizes of the manual page for mode V, which serve mode N too. */
     int lwork = (int)(is_complex(i) ? 2 * N + N * N : 1 + 6 * N + 2 * N * N),
         lrwork = (int)(1 + 5 * N + 2 * N * N), liwork = (int)(3 + 5 * N);
-    void *work = get((size_t)lwork, width(i)), *rwork = get((size_t)lrwork, real_width(i)),
-         *iwork = get((size_t)liwork, sizeof(int));
-    bool ok = work && rwork && iwork;
-    if (ok && is_complex(i))
+    size_t integers = lines((size_t)liwork * sizeof(int)), size = lines((size_t)lwork * width(i));
+    char *more = get_more(i, integers + size + (size_t)lrwork * real_width(i));
+    if (!more) return false;
+    void *iwork = more, *work = more + integers, *rwork = more + integers + size;
+    if (is_complex(i))
         CALL(i, &mode, &uplo, &n, i->out[0], &n, i->out[1], work, &lwork, rwork, &lrwork, iwork,
              &liwork, info);
-    else if (ok)
-        CALL(i, &mode, &uplo, &n, i->out[0], &n, i->out[1], work, &lwork, iwork, &liwork, info);
-    free(work);
-    free(rwork);
-    free(iwork);
-    return ok;
+    else CALL(i, &mode, &uplo, &n, i->out[0], &n, i->out[1], work, &lwork, iwork, &liwork, info);
+    return true;
 }
 
 static double at(const tn_lapack_item *i, const void *data, size_t k)
