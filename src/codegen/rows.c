@@ -14,6 +14,7 @@ enum {
     MOST_PACKED = 32 << 20,
     STEPS = TN_ROWS_STEPS,
     WINDOW = 12,        /* clusters in a row that a group looks past */
+    LEAST_SHARE = 2048, /* of elements: fewer are folded faster than a group begins */
     ALONE_ROWS = 256,   /* of a reduction that is a group by itself; at least, */
     ALONE_COLUMNS = 24, /* and at most, */
     ALONE_KEYS = 64     /* where its fold makes keys */
@@ -73,6 +74,8 @@ static bool find_space(const tn_op *op, tn_rows_space *s)
 {
     if (!tn_rows_find_lines(op, &s->lines)) return false;
     s->whole = tn_lines_are_whole_rows(&s->lines);
+    /* A single row is a share. */
+    if (s->whole && s->lines.outer == 1 && s->lines.length >= LEAST_SHARE) s->whole = false;
     s->rows = s->lines.outer * (s->whole ? 1 : s->lines.length * s->lines.inner);
     return s->rows > 1;
 }

@@ -528,6 +528,12 @@ static void rows_give_what_their_ops_give(void **unused)
             check(whole, cut[i][0], cut[i][1], types[t]);
             assert_true(n_rows_steps >= before + 2);
         }
+    /* All of an array that is one share. */
+    for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) {
+        n_rows_steps = 0;
+        check(whole, 60, 50, types[t]);
+        assert_true(n_rows_steps > 0);
+    }
 }
 
 static void short_rows_are_turned(void **unused)
