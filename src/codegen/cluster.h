@@ -31,6 +31,7 @@ typedef struct tn_cluster_context {
     void *natives, *native_elements;
     uint32_t *native_uses, *native_touched;
     uint32_t *last_read, *made_by; /* [n_values] of rows.c */
+    void *rows_maker, *rows_spare; /* of tile_rows.c */
 } tn_cluster_context;
 
 /* Prepares for the regions of `f`, whose module is numbered. Uses the marks of its ops. Tile

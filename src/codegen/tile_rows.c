@@ -322,8 +322,11 @@ const tn_tile_program *tn_tile_by_rows(tn_cluster_context *c, const tn_tile_prog
     if (!c->jit || !p->source || p->n_inputs > PORTS || p->n_outputs > PORTS) return p;
     for (uint32_t i = 0; i < p->n_outputs && !p->joins; i++)
         if (p->n * p->outputs[i].bytes >= LARGE) return p;
-    maker *m = TN_NEW(c->arena, maker);
-    struct tn_tile_rows *r = TN_NEW(c->arena, struct tn_tile_rows);
+    /* Most programs come to nothing: the next one finds the same memory. */
+    if (!c->rows_maker) c->rows_maker = TN_NEW(c->arena, maker);
+    if (!c->rows_spare) c->rows_spare = TN_NEW(c->arena, struct tn_tile_rows);
+    maker *m = memset(c->rows_maker, 0, sizeof *m);
+    struct tn_tile_rows *r = memset(c->rows_spare, 0, sizeof *r);
     m->p = p;
     m->s = p->source;
     m->arena = c->arena;
@@ -341,6 +344,7 @@ const tn_tile_program *tn_tile_by_rows(tn_cluster_context *c, const tn_tile_prog
     if (!r->code) return p;
     tn_tile_program *by_rows = tn_dup(c->arena, p, sizeof *p);
     by_rows->rows = r;
+    c->rows_spare = NULL;
     return by_rows;
 }
 
