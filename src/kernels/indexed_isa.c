@@ -249,6 +249,7 @@ static tn_kernel_fn *find_take(size_t width)
  * on each would go wrong every other time. Of n <= LISTED positions, those whose index less `first`
  * is below `span`: that difference, and where in the list of n. */
 enum { LISTED = 256 };
+#define ALONE static __attribute__((noinline))
 #define DEFINE_LIST(s, NAME, I)                                                                    \
     static int64_t list_##s(const I *indices, int64_t step, int64_t n, uint64_t first,             \
                             uint64_t span, uint32_t *place, uint32_t *from)                        \
@@ -286,7 +287,7 @@ static int64_t list_vectors(const int32_t *indices, int64_t n, uint64_t first, u
 #endif
 
 /* Of positions [i, i + n). */
-static int64_t list(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *place, uint32_t *from)
+ALONE int64_t list(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *place, uint32_t *from)
 {
     uint64_t first = (uint64_t)r->first, span = (uint64_t)(r->end - r->first);
     int64_t step = r->index_step;
@@ -306,22 +307,14 @@ static int64_t list(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *pla
 
 /* Whether all positions [i, i + n) are inside, and their places in order. */
 #define DEFINE_INSIDE(s, NAME, I)                                                                  \
-    static bool inside_##s(const I *indices, int64_t step, int64_t n, uint64_t first,              \
-                           uint64_t span, uint32_t *place)                                         \
+    static bool inside_##s(const I *indices, int64_t n, uint64_t first, uint64_t span,             \
+                           uint32_t *place)                                                        \
     {                                                                                              \
         uint32_t outside = 0;                                                                      \
-        if (step == 1) {                                                                           \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                uint64_t v = (uint64_t)indices[i] - first;                                         \
-                place[i] = (uint32_t)v;                                                            \
-                outside |= v >= span;                                                              \
-            }                                                                                      \
-        } else {                                                                                   \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                uint64_t v = (uint64_t)indices[i * step] - first;                                  \
-                place[i] = (uint32_t)v;                                                            \
-                outside |= v >= span;                                                              \
-            }                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            uint64_t v = (uint64_t)indices[i] - first;                                             \
+            place[i] = (uint32_t)v;                                                                \
+            outside |= v >= span;                                                                  \
         }                                                                                          \
         return !outside;                                                                           \
     }
@@ -343,17 +336,17 @@ static bool inside_vectors(const int32_t *indices, int64_t n, uint64_t first, ui
 }
 #endif
 
-static bool inside(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *place)
+/* Only of indices next to each other: false for others. */
+ALONE bool inside(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *place)
 {
     uint64_t first = (uint64_t)r->first, span = (uint64_t)(r->end - r->first);
-    int64_t step = r->index_step;
-    i *= step;
+    if (r->index_step != 1) return false;
 #if defined __AVX512F__
-    if (r->index == TN_I32 && step == 1)
+    if (r->index == TN_I32)
         return inside_vectors((const int32_t *)r->indices + i, n, first, span, place);
 #endif
 #define INSIDE(s, NAME, I)                                                                         \
-    case TN_##NAME: return inside_##s((const I *)r->indices + i, step, n, first, span, place);
+    case TN_##NAME: return inside_##s((const I *)r->indices + i, n, first, span, place);
     switch ((int)r->index) {
         INDEX_TYPES(INSIDE)
     default: return false;
@@ -361,8 +354,14 @@ static bool inside(const tn_indexed_run *r, int64_t i, int64_t n, uint32_t *plac
 #undef INSIDE
 }
 
+/* 0, 1, 2 and so on, as far as there are positions. */
+ALONE void count_up(uint32_t *all, int64_t n)
+{
+    for (uint32_t i = 0; i < LISTED && i < n; i++) all[i] = i;
+}
+
 /* Whether most places are the one before again, as in sorted indices. */
-static bool mostly_repeat(const uint32_t *place, int64_t n)
+ALONE bool mostly_repeat(const uint32_t *place, int64_t n)
 {
     uint32_t same = 0;
     for (int64_t k = 1; k < n; k++) same += place[k] == place[k - 1];
@@ -388,7 +387,7 @@ static inline int64_t run_end(const uint32_t *place, int64_t begin, int64_t n)
         int64_t operand_step = r->operand_step, other_step = r->other_step;                        \
         bool dense = size == 1 && row == w && !operand_step && other_step == w;                    \
         bool asks = size * w >= LONG && (r->end - r->first) * row > NEAR;                          \
-        for (uint32_t i = 0; i < LISTED && i < r->n; i++) all[i] = i;                              \
+        count_up(all, r->n);                                                                       \
         for (int64_t i = 0; i < r->n; i += LISTED) {                                               \
             int64_t n = r->n - i < LISTED ? r->n - i : LISTED;                                     \
             const uint32_t *at = all;                                                              \
@@ -396,15 +395,6 @@ static inline int64_t run_end(const uint32_t *place, int64_t begin, int64_t n)
             const char *other = r->other + i * other_step;                                         \
             char *operand = r->operand + r->first * row + i * operand_step;                        \
             REPEATS(T)                                                                             \
-            if (dense && at == all) {                                                              \
-                const T *from = (const T *)other;                                                  \
-                UNROLL_4 for (int64_t k = 0; k < n; k++)                                           \
-                {                                                                                  \
-                    T *to = (T *)operand + place[k];                                               \
-                    *to = ONE(*to, from[k]);                                                       \
-                }                                                                                  \
-                continue;                                                                          \
-            }                                                                                      \
             for (int64_t k = 0; k < n && dense; k++) {                                             \
                 T *to = (T *)operand + place[k];                                                   \
                 *to = ONE(*to, ((const T *)other)[at[k]]);                                         \
@@ -426,17 +416,16 @@ static inline int64_t run_end(const uint32_t *place, int64_t begin, int64_t n)
         }                                                                                          \
     }
 #define ONE_BY_ONE __asm__ volatile("")
-#define UNROLL_4   _Pragma("GCC unroll 4")
 #define NEVER(T)
 
 /* Long windows of what no cache near holds are asked for before their turn, up to so many bytes. */
 enum { LONG = 256, MOST_AHEAD = 1024, NEAR = 1 << 20 };
-static inline void ask_for(const char *window, int64_t bytes)
+ALONE void ask_for(const char *window, int64_t bytes)
 {
     for (int64_t b = 0; b < bytes && b < MOST_AHEAD; b += 64) __builtin_prefetch(window + b, 1);
 }
 
-/* Sums of windows in a row that go to one place. */
+/* Sums of windows in a row that go to one place, and of elements of which all are inside. */
 #define SUM_REPEATED(T)                                                                            \
     if (!operand_step && mostly_repeat(place, n)) {                                                \
         typedef T v __attribute__((vector_size(32), aligned(1), may_alias));                       \
@@ -468,13 +457,29 @@ static inline void ask_for(const char *window, int64_t bytes)
             }                                                                                      \
         }                                                                                          \
         continue;                                                                                  \
+    }                                                                                              \
+    if (dense && at == all) {                                                                      \
+        UNROLL_4 for (int64_t k = 0; k < n; k++)                                                   \
+        {                                                                                          \
+            T *to = (T *)operand + place[k];                                                       \
+            *to = *to + ((const T *)other)[k];                                                     \
+        }                                                                                          \
+        continue;                                                                                  \
     }
+#define UNROLL_4 _Pragma("GCC unroll 4")
 
 #define DEFINE_SET(W, T) DEFINE_SCATTER(set_##W, T, SET, SET, NEVER)
 WIDTHS(DEFINE_SET)
 
 #define DEFINE_COMBINER(name, e, T, COMBINE) DEFINE_SCATTER(name##_##e, T, COMBINE, COMBINE, NEVER)
-#define DEFINE_SUM(e, T)                     DEFINE_SCATTER(add_##e, T, (T)SUM, (T)SUM, SUM_REPEATED)
+/* Segments are summed of these types. */
+#define SUM_REPEATED_uint8_t(T)
+#define SUM_REPEATED_uint16_t(T)
+#define SUM_REPEATED_uint32_t(T) SUM_REPEATED(T)
+#define SUM_REPEATED_uint64_t(T)
+#define SUM_REPEATED_float(T)  SUM_REPEATED(T)
+#define SUM_REPEATED_double(T) SUM_REPEATED(T)
+#define DEFINE_SUM(e, T)       DEFINE_SCATTER(add_##e, T, (T)SUM, (T)SUM, SUM_REPEATED_##T)
 
 #define GREATER(a, b)  ((a) > (b) ? (a) : (b))
 #define LESS(a, b)     ((a) < (b) ? (a) : (b))

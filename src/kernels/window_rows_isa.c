@@ -100,10 +100,9 @@
                     i = n;                                                                         \
                 }                                                                                  \
                 enum { P = 16 / B };                                                               \
-                for (; i + P <= n; i += P) name##_part(r, x + i, y + i, P, init);                  \
-                if (i < n && n >= P) {                                                             \
-                    name##_part(r, x + n - P, y + n - P, P, init);                                 \
-                    i = n;                                                                         \
+                for (; i < n && n >= P; i += P) {                                                  \
+                    int64_t at = i + P <= n ? i : n - P;                                           \
+                    name##_part(r, x + at, y + at, P, init);                                       \
                 }                                                                                  \
             } else if (step == 2) {                                                                \
                 /* Of the last window the element behind it may not be there. */                   \
