@@ -9,7 +9,7 @@ enum {
     LEAST_UNITS = 2,           /* of a block with products: tiles of rows, */
     MOST_UNITS = 8,            /* and at most */
     CHUNK_OF_ROW = 4096,       /* elements of a share that go through together */
-    CHUNK_OF_COLUMNS = 8192,
+    CHUNK_OF_COLUMNS = 4096,
     STEPS = TN_ROWS_STEPS,
     VALUES = TN_ROWS_VALUES
 };
