@@ -126,7 +126,7 @@ static inline double tn_abs_c128(double _Complex a)
                     __builtin_fma(large, large, -square);
     double better = size - excess / (2 * size);
     better = (size == 0 ? 0 : better) * back;
-    return (x == inf) | (y == inf) ? inf : better;
+    return (x == inf || y == inf) ? inf : better;
 }
 /* Squares of f32 don't overflow in f64. */
 static inline float tn_abs_c64(float _Complex a)
