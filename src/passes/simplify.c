@@ -4,12 +4,12 @@
  * Before:  reshape(reshape(x))   transpose(x) that moves only dimensions of size 1
  * After:   reshape(x)            reshape(x)
  * Also:    slices, pads, broadcasts, converts, transposes and reversals that change nothing;
- * transposes of transposes and broadcasts of broadcasts; a select whose predicate is known; dynamic
- * slices whose place is known; reductions of one element; real and imag of complex; arithmetic with
- * neutral integers, x * 1 and x - 0; division by powers of two; sums of what was converted to f32
- * for them; powers by 1/2; branches whose choice is known; values that a loop carries and never
- * changes. Not: x + 0 for floats, since -0 + 0 is 0. Source:  StableHLO spec, each op's section;
- * IEEE 754 for the float rules. */
+ * transposes of transposes and of joins, and broadcasts of broadcasts; a select whose predicate is
+ * known; dynamic slices whose place is known; reductions of one element; real and imag of complex;
+ * arithmetic with neutral integers, x * 1 and x - 0; division by powers of two; sums of what was
+ * converted to f32 for them; powers by 1/2; branches whose choice is known; values that a loop
+ * carries and never changes. Not: x + 0 for floats, since -0 + 0 is 0. Source:  StableHLO spec,
+ * each op's section; IEEE 754 for the float rules. */
 #include <math.h>
 #include <string.h>
 
@@ -59,6 +59,35 @@ static bool keeps_order(const tn_type *t, const int64_t *permutation)
     return true;
 }
 
+/* A transpose of arrays that are joined along a dimension in which each is 1: they are joined along
+ * it where it goes, if the others keep their order. */
+static bool join_transposed(tn_module *m, tn_op *op, const int64_t *p, bool *changed)
+{
+    const tn_op *join = op->operands[0]->op;
+    if (!join || join->kind != TN_OP_concatenate || join->region != op->region) return false;
+    int64_t dim = tn_op_int(join, TN_ATTR_dimension, 0), before = -1, to = 0;
+    uint32_t rank = op->results[0].type->rank;
+    if (!tn_type_is_static(op->results[0].type)) return false;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (p[d] == dim) to = d;
+        else if (p[d] < before) return false;
+        else before = p[d];
+    }
+    for (uint32_t i = 0; i < join->n_operands; i++)
+        if (!tn_type_is_static(join->operands[i]->type) || join->operands[i]->type->dims[dim] != 1)
+            return false;
+    int64_t *dims = tn_dup(m->arena, op->results[0].type->dims, rank * sizeof *dims);
+    dims[to] = 1;
+    const tn_type *part = tn_type_tensor(m->arena, op->results[0].type->element, rank, dims);
+    tn_value **parts = TN_NEW_ARRAY(m->arena, tn_value *, join->n_operands);
+    for (uint32_t i = 0; i < join->n_operands; i++)
+        parts[i] = &tn_rewrite_op(m, op, TN_OP_reshape, part, 1, &join->operands[i])->results[0];
+    tn_op *made =
+        tn_rewrite_op(m, op, TN_OP_concatenate, op->results[0].type, join->n_operands, parts);
+    tn_op_set_attr(m, made, TN_ATTR_dimension, tn_attr_int(m->arena, to));
+    return by(op, &made->results[0], changed);
+}
+
 static bool simplify_transpose(tn_module *m, tn_op *op, bool *changed)
 {
     tn_value *x = op->operands[0];
@@ -66,6 +95,7 @@ static bool simplify_transpose(tn_module *m, tn_op *op, bool *changed)
     const int64_t *p = tn_op_ints(op, TN_ATTR_permutation, &n);
     if (n != x->type->rank || x->type->quantization) return false;
     if (keeps_order(x->type, p)) return by_reshape(m, op, x, changed);
+    if (join_transposed(m, op, p, changed)) return true;
     if (!x->op || x->op->kind != TN_OP_transpose) return false;
     uint32_t inner_n;
     const int64_t *inner = tn_op_ints(x->op, TN_ATTR_permutation, &inner_n);

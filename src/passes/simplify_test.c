@@ -234,6 +234,36 @@ PASS_TEST(neutral_floats_are_dropped)
     for (uint32_t i = 0; i < 4; i++) assert_ptr_equal(returned(b, i), x);
 }
 
+PASS_TEST(joins_are_transposed_by_joining_elsewhere)
+{
+    begin_function(b, "main", PARAMS("1x4x5xf32", "1x4x5xf32", "2x4x5xf32"));
+    static const int64_t orders[][3] = {{1, 2, 0}, {1, 0, 2}, {2, 1, 0}};
+    tn_value *args = b->region->args, *all[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        tn_value *parts[2] = {&args[0], &args[i == 3 ? 2 : 1]};
+        tn_op *join = add_op(b, TN_OP_concatenate, 2, parts, 1, 0);
+        join->results[0].type = type_of(b, i == 3 ? "3x4x5xf32" : "2x4x5xf32");
+        tn_op_set_attr(b->module, join, TN_ATTR_dimension, tn_attr_int(b->arena, 0));
+        static const char *const to[] = {"4x5x2xf32", "4x2x5xf32", "5x4x2xf32", "4x5x3xf32"};
+        tn_value *x = &join->results[0];
+        tn_op *op = add_op(b, TN_OP_transpose, 1, &x, 1, 0);
+        op->results[0].type = type_of(b, to[i]);
+        tn_op_set_attr(b->module, op, TN_ATTR_permutation,
+                       tn_attr_ints(b->arena, orders[i == 3 ? 0 : i], 3));
+        all[i] = &op->results[0];
+    }
+    end_region(b, 4, all);
+    assert_true(apply(b, tn_pass_simplify));
+    for (uint32_t i = 0; i < 4; i++) {
+        const tn_op *op = returned(b, i)->op;
+        assert_int_equal(op->kind, i < 2 ? TN_OP_concatenate : TN_OP_transpose);
+        if (i >= 2) continue;
+        assert_int_equal(tn_op_int(op, TN_ATTR_dimension, 0), i == 0 ? 2 : 1);
+        assert_int_equal(op->operands[1]->op->kind, TN_OP_reshape);
+        assert_ptr_equal(op->operands[1]->op->operands[0], &args[1]);
+    }
+}
+
 PASS_TEST(division_by_a_power_of_two_is_multiplication)
 {
     static const struct {
@@ -448,6 +478,7 @@ int main(void)
         cmocka_unit_test(integers_that_cancel_are_zero),
         cmocka_unit_test(floats_keep_their_zeros_and_nans),
         cmocka_unit_test(neutral_floats_are_dropped),
+        cmocka_unit_test(joins_are_transposed_by_joining_elsewhere),
         cmocka_unit_test(division_by_a_power_of_two_is_multiplication),
         cmocka_unit_test(integers_are_divided_by_powers_of_two_without_division),
         cmocka_unit_test(slices_at_a_known_place_are_clamped_and_static),
