@@ -110,6 +110,44 @@ static bool simplify_transpose(tn_module *m, tn_op *op, bool *changed)
     return false;
 }
 
+/* broadcast(reshape(broadcast(y))), whose reshape joins dimensions, as repeats along two of them
+ * are: reshape(broadcast(y)). */
+static bool join_broadcasts(tn_module *m, tn_op *op, const int64_t *dims, bool *changed)
+{
+    tn_value *x = op->operands[0];
+    tn_op *joins = x->op;
+    tn_op *first = joins && joins->kind == TN_OP_reshape ? joins->operands[0]->op : NULL;
+    const tn_type *to = op->results[0].type;
+    if (!first || first->kind != TN_OP_broadcast_in_dim || to->quantization) return false;
+    const tn_type *t = first->results[0].type;
+    uint32_t n, rank = 0, d = 0, next = 0;
+    const int64_t *inner = tn_op_ints(first, TN_ATTR_broadcast_dimensions, &n);
+    if (!tn_type_is_static(t) || !tn_type_is_static(to) || !tn_type_elements(to)) return false;
+    int64_t *all = TN_NEW_ARRAY(m->arena, int64_t, t->rank + to->rank);
+    int64_t *place = TN_NEW_ARRAY(m->arena, int64_t, t->rank + 1);
+    for (uint32_t i = 0; i < to->rank; i++) {
+        if (next == x->type->rank || dims[next] != i) {
+            all[rank++] = to->dims[i];
+            continue;
+        }
+        int64_t size = x->type->dims[next++], some = 1;
+        if (size != to->dims[i]) return false;
+        for (; d < t->rank && some < size; d++, rank++) {
+            some *= t->dims[d];
+            all[rank] = t->dims[d];
+            place[d] = rank;
+        }
+        if (some != size) return false;
+    }
+    if (d != t->rank) return false;
+    const tn_type *wide = tn_type_tensor(m->arena, to->element, rank, all);
+    tn_op *one = tn_rewrite_op(m, op, TN_OP_broadcast_in_dim, wide, 1, first->operands);
+    int64_t *both = TN_NEW_ARRAY(m->arena, int64_t, n);
+    for (uint32_t i = 0; i < n; i++) both[i] = place[inner[i]];
+    tn_rewrite_ints(m, one, TN_ATTR_broadcast_dimensions, both, n);
+    return by_reshape(m, op, &one->results[0], changed);
+}
+
 static bool simplify_broadcast(tn_module *m, tn_op *op, bool *changed)
 {
     tn_value *x = op->operands[0];
@@ -120,6 +158,7 @@ static bool simplify_broadcast(tn_module *m, tn_op *op, bool *changed)
     for (uint32_t i = 1; i < n; i++) ordered = ordered && dims[i] > dims[i - 1];
     if (ordered && tn_type_elements(x->type) == tn_type_elements(op->results[0].type))
         return by_reshape(m, op, x, changed);
+    if (ordered && join_broadcasts(m, op, dims, changed)) return true;
     if (!x->op || x->op->kind != TN_OP_broadcast_in_dim) return false;
     uint32_t inner_n;
     const int64_t *inner = tn_op_ints(x->op, TN_ATTR_broadcast_dimensions, &inner_n);

@@ -170,6 +170,26 @@ PASS_TEST(broadcasts_are_joined_and_become_reshapes)
     assert_int_equal(n, 1);
 }
 
+PASS_TEST(broadcasts_of_joined_dimensions_are_one)
+{
+    begin_function(b, "main", PARAMS("3x4xf32"));
+    tn_value *x = &b->region->args[0];
+    tn_value *y = broadcast(b, x, "3x2x4xf32", (int64_t[]){0, 2});
+    tn_op *joins = add_op(b, TN_OP_reshape, 1, &y, 1, 0);
+    joins->results[0].type = type_of(b, "6x4xf32");
+    RETURN(b, broadcast(b, &joins->results[0], "6x4x5xf32", (int64_t[]){0, 1}));
+    assert_true(apply(b, tn_pass_simplify));
+    const tn_op *last = returned(b, 0)->op, *one = last->operands[0]->op;
+    assert_int_equal(last->kind, TN_OP_reshape);
+    assert_int_equal(one->kind, TN_OP_broadcast_in_dim);
+    assert_ptr_equal(one->operands[0], x);
+    assert_int_equal(one->results[0].type->rank, 4);
+    uint32_t n;
+    const int64_t *dims = tn_op_ints(one, TN_ATTR_broadcast_dimensions, &n);
+    assert_int_equal(n, 2);
+    assert_memory_equal(dims, ((int64_t[]){0, 2}), 2 * sizeof *dims);
+}
+
 PASS_TEST(neutral_integers_are_dropped)
 {
     begin_function(b, "main", PARAMS("4xi32", "4xi1"));
@@ -473,6 +493,7 @@ int main(void)
         cmocka_unit_test(a_product_reads_a_transposed_operand_where_it_is),
         cmocka_unit_test(a_product_that_sums_nothing_is_elementwise_where_that_is_wanted),
         cmocka_unit_test(broadcasts_are_joined_and_become_reshapes),
+        cmocka_unit_test(broadcasts_of_joined_dimensions_are_one),
         cmocka_unit_test(neutral_integers_are_dropped),
         cmocka_unit_test(a_neutral_operand_on_the_wrong_side_stays),
         cmocka_unit_test(integers_that_cancel_are_zero),

@@ -186,6 +186,16 @@ def test_gathers_of_windows_by_several_indices():
         same(lambda x, i, j: x.at[j % 5, :, i % 7].get(mode=mode), x, *places)
 
 
+def test_repeats_along_several_dimensions():
+    x = np.random.default_rng(2).standard_normal((3, 4, 5, 2), dtype=np.float32)
+    same(lambda x: jnp.repeat(jnp.repeat(x, 2, 1), 3, 2), x)
+    same(lambda x: jnp.repeat(jnp.repeat(x, 3, 2), 2, 1), x)
+    same(lambda x: jnp.repeat(jnp.repeat(jnp.repeat(x, 2, 0), 2, 0), 2, 3), x)
+    same(lambda x: jnp.tile(jnp.repeat(x[:, :1], 4, 1), (2, 1, 3, 1)), x)
+    same(lambda x: jnp.broadcast_to(jnp.repeat(x[0, 0], 2, 0).reshape(-1)[:, None], (20, 6)), x)
+    same(lambda x: jnp.broadcast_to(jnp.broadcast_to(x[:, :, 0, 0], (2, 3, 4)).reshape(6, 1, 4), (6, 5, 4)), x)
+
+
 def test_gathers_along_inner_dimensions():
     x, i = np.arange(3 * 9 * 7 * 40).reshape(3, 9, 7, 40), np.array([5, 0, 6, 3, 3, 1, 2, 5, 4, 0])
     f = lambda np, v, i: [np.take(v, i, 2), np.take(v[..., :5], i, 1), np.take(v[..., :2], i[:8], 2), v[:, :, i[:3]][:, i]]
