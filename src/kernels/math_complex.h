@@ -76,13 +76,13 @@ static inline double tn_sum_of_products(double a, double b, double c, double d)
 static inline bool tn_is_moderate(double a)
 {
     a = __builtin_fabs(a);
-    return (a > 0x1p-200) & (a < 0x1p200);
+    return a > 0x1p-200 && a < 0x1p200;
 }
 
 static inline double _Complex tn_div_c128(double _Complex a, double _Complex b)
 {
     double ar = __real__ a, ai = __imag__ a, br = __real__ b, bi = __imag__ b;
-    if (!(tn_is_moderate(ar) & tn_is_moderate(ai) & tn_is_moderate(br) & tn_is_moderate(bi)))
+    if (!(tn_is_moderate(ar) && tn_is_moderate(ai) && tn_is_moderate(br) && tn_is_moderate(bi)))
         return tn_quotient_c128(a, b);
     double d = tn_sum_of_products(br, br, bi, bi);
     return tn_complex_f64(tn_sum_of_products(ar, br, ai, bi) / d,
