@@ -84,35 +84,6 @@ enum { CHUNK = 2048, BLOCK = 64 };
         }                                                                                          \
     }
 
-/* Short rows: a lane is a key with the place behind it, turned around so that the first of equal
- * ones is the largest. */
-#define SHORT(how, S, K, LEAST)                                                                    \
-    static void how##_load_##S(const tn_short_rows *f, const void *from, int64_t length,           \
-                               int64_t padded, int64_t rows, void *lanes)                          \
-    {                                                                                              \
-        enum { N = TN_SHORT_LANES };                                                               \
-        const K *x = from;                                                                         \
-        int64_t *to = lanes;                                                                       \
-        (void)f;                                                                                   \
-        for (; rows > 0; rows--, x += length, to += padded)                                        \
-            for (int32_t k = 0; k < (int32_t)padded; k += N) {                                     \
-                int32_t left = (int32_t)length - k;                                                \
-                for (int32_t j = 0; j < N; j++) {                                                  \
-                    int64_t key = how##_key_##S(x[k + j]);                                         \
-                    int64_t lane = (int64_t)((uint64_t)key << 32 | (uint32_t)~(k + j));            \
-                    to[k + j] = j < left ? lane : INT64_MIN;                                       \
-                }                                                                                  \
-            }                                                                                      \
-    }
-
-static void store_args(const tn_short_rows *f, const void *lanes, int64_t rows, void *out)
-{
-    const int64_t *x = lanes;
-    tn_arg *to = out;
-    (void)f;
-    for (int64_t i = 0; i < rows; i++) to[i] = (tn_arg){x[i] >> 32, (uint32_t)~x[i]};
-}
-
 // clang-format off
 #define NARROW(X)                                                                                  \
     X(i8,   int8_t,  INT8_MIN,  INT,   0)         X(u8,   int8_t,  INT8_MIN,  INT, INT8_MIN)       \
@@ -131,19 +102,13 @@ static void store_args(const tn_short_rows *f, const void *lanes, int64_t rows, 
     KEYS_##kind(S, K, LEAST, x) ARG(max, S, K, LEAST) ARG(min, S, K, LEAST)
 NARROW(DEFINE)
 WIDE(DEFINE)
-#define DEFINE_SHORT(S, K, LEAST, ...) SHORT(max, S, K, LEAST) SHORT(min, S, K, LEAST)
-NARROW(DEFINE_SHORT)
 
 static tn_arg_kernels find(bool largest, tn_element_type e)
 {
 #define ROW(S, ...)                                                                                \
-    static const tn_arg_kernels of_##S[2] = {{min_row_##S, min_block_##S, {.tree = NULL}},         \
-                                             {max_row_##S, max_block_##S, {.tree = NULL}}};
-#define SHORT_ROW(S, K, ...)                                                                       \
-    static const tn_arg_kernels of_##S[2] = {                                                      \
-        {min_row_##S, min_block_##S, {.load = min_load_##S, .from_bytes = sizeof(K)}},             \
-        {max_row_##S, max_block_##S, {.load = max_load_##S, .from_bytes = sizeof(K)}}};
-    NARROW(SHORT_ROW)
+    static const tn_arg_kernels of_##S[2] = {{min_row_##S, min_block_##S},                         \
+                                             {max_row_##S, max_block_##S}};
+    NARROW(ROW)
     WIDE(ROW)
     switch ((int)e) {
     case TN_I8: return of_i8[largest];
@@ -166,13 +131,5 @@ tn_arg_finder TN_ISA_NAME(tn_find_arg);
 
 tn_arg_kernels TN_ISA_NAME(tn_find_arg)(bool largest, tn_element_type e)
 {
-    tn_arg_kernels a = find(largest, e);
-    tn_short_rows *s = &a.short_rows;
-    if (!s->load) return a;
-    s->tree = TN_ISA_NAME(tn_find_short_rows)(TN_OP_maximum, TN_I64).tree;
-    s->store = store_args;
-    s->lane_bytes = 8;
-    s->to_bytes = sizeof(tn_arg);
-    s->most = 32;
-    return a;
+    return find(largest, e);
 }

@@ -7,7 +7,8 @@
 #ifndef TN_KERNELS_ARG_ROWS_H
 #define TN_KERNELS_ARG_ROWS_H
 
-#include "kernels/short_rows.h"
+#include "base/cpu_features.h"
+#include "ir/ir.h"
 
 typedef struct {
     int64_t key, index;
@@ -26,7 +27,6 @@ typedef void tn_arg_block_fn(const void *x, int64_t step, int64_t rows, int64_t 
 typedef struct {
     tn_arg_row_fn *row;
     tn_arg_block_fn *block;
-    tn_short_rows short_rows; /* gives a tn_arg for each */
 } tn_arg_kernels;
 
 /* row is NULL for types that have none. */

@@ -212,15 +212,14 @@ static void test_places(void **state)
     (void)state;
     enum { N = 37, MOST = 32 };
     tn_arg out[N];
+    int32_t index[N];
     for (size_t t = 1; t < sizeof types / sizeof *types; t++)
         for (int64_t length = 2; length <= MOST; length++)
             for (int largest = 0; largest < 2; largest++) {
                 tn_arg_kernels k = tn_arg_find(tn_cpu_isa(), largest, types[t]);
                 size_t w = tn_element_type_bytes(types[t]);
                 assert_non_null(k.row);
-                assert_int_equal(k.short_rows.tree != NULL, w < 8);
-                if (!k.short_rows.tree) continue;
-                char *x = malloc((size_t)(N * length) * w);
+                char *x = malloc((size_t)(N * length) * w), *y = malloc((size_t)(N * length) * w);
                 uint64_t seed = (uint64_t)length * 17 + t;
                 for (int64_t i = 0; i < N * length; i++) {
                     uint64_t v = some(types[t], &seed, length % 3 == 0);
@@ -228,13 +227,18 @@ static void test_places(void **state)
                     if (next(&seed) % 4 == 0 && i % length) memcpy(&v, x + (size_t)(i - 1) * w, w);
                     memcpy(x + (size_t)i * w, &v, w);
                 }
-                tn_short_rows_fold(&k.short_rows, x, length, N, out);
+                for (int64_t i = 0; i < N * length; i++)
+                    memcpy(y + (size_t)(i % length * N + i / length) * w, x + (size_t)i * w, w);
+                tn_arg_columns(&k, w, y, N, length, N, out);
+                tn_arg_few(&k, w, y, N, length, N, index);
                 for (int r = 0; r < N; r++) {
                     tn_arg want = k.row(x + (size_t)(r * length) * w, length);
                     assert_int_equal(out[r].index, want.index);
+                    assert_int_equal(index[r], want.index);
                     assert_true(out[r].key == want.key);
                 }
                 free(x);
+                free(y);
             }
 }
 

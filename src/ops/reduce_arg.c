@@ -9,7 +9,7 @@
 
 enum { PIECE = 1 << 16 /* elements that are worth a piece of their own */, TILE = TN_BODY_TILE };
 enum {
-    TURNED_AT_LEAST = 64,
+    TURNED_AT_LEAST = 8,
     TURNED_COLUMNS = 128,
     TURNED_ROWS = 63, /* elements of a row, which has a kernel if it is longer */
     TURNED_BYTES = 40 << 10,
@@ -69,12 +69,6 @@ bool tn_reduce_arg_starts_low(const tn_body *body, const tn_tensor *operands)
     return place == 0 && value == least;
 }
 
-static bool is_short(const job *j)
-{
-    const tn_short_rows *s = &j->kernels.short_rows;
-    return j->inner == 1 && s->tree && j->length > 1 && j->length <= s->most;
-}
-
 #define GATHER(T)                                                                                  \
     for (int64_t i = 0; i < n; i++) ((T *)to)[i] = ((const T *)from)[at[i]]
 static void gather(size_t width, const void *from, const int64_t *at, int64_t n, void *to)
@@ -105,8 +99,7 @@ static bool is_turned(const job *j)
 {
     int64_t n = j->length * j->inner;
     return j->outer >= TURNED_AT_LEAST && j->inner < COLUMNS_AT_LEAST && j->length > 1 &&
-           n <= (j->inner > 1 ? TURNED_COLUMNS : TURNED_ROWS) &&
-           !(j->inner == 1 && is_short(j) && n > 16 && !(n & (n - 1)));
+           n <= (j->inner > 1 ? TURNED_COLUMNS : TURNED_ROWS);
 }
 
 #define SPREAD(T)                                                                                  \
@@ -197,11 +190,6 @@ static void run_pieces(void *ctx, int64_t begin, int64_t end)
     const job *j = ctx;
     if (is_turned(j)) {
         run_turned(j, begin, end);
-        return;
-    }
-    if (is_short(j)) {
-        tn_short_rows_fold(&j->kernels.short_rows, j->x + (size_t)(begin * j->length) * j->width,
-                           j->length, end - begin, j->best + begin);
         return;
     }
     for (int64_t k = begin; k < end; k++) {
