@@ -702,7 +702,7 @@ static const program programs[] = {
      MAIN("%x: tensor<3x4xf32>, %a: tensor<1x3xf32>, %b: tensor<1x4xf32>", "tensor<3x4xf32>",
           ZERO "%r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<3x4xf32>\n"
                "cond {\n" LESS("%i", "5") "} do {\n" STEP("%i") //
-          "%c = stablehlo.constant dense<[[-0.0, 0.3, -1.0]]> : tensor<1x3xf32>\n"
+          "%c = stablehlo.constant dense<[[-0.0, 0.3, -1.0e-45]]> : tensor<1x3xf32>\n"
           "%d = stablehlo.multiply %a, %c : tensor<1x3xf32>\n"
           "%z = stablehlo.constant dense<-0.0> : tensor<3x4xf32>\n"
           "%w = stablehlo.multiply %v, %z : tensor<3x4xf32>\n"

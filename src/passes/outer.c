@@ -2,10 +2,10 @@
 /* outer - products that sum nothing, and that only elementwise ops want, become elementwise.
  *
  * Before:  %0 = dot_general %x: 1x256, %y: 1x1024, contracting_dims = [0] x [0]   %1 = add %a, %0
- * After:   %x and %y broadcast to 256x1024, multiplied; 0 is added; %1 as before
+ * After:   %x and %y broadcast to 256x1024, multiplied; 0 is added where one is 0; %1 as before
  * Gradients of weights for one row are such, and are added to others at each step of a loop: so
- * they have no memory of their own. A product is added to 0 elsewhere as well, so that -0 is none.
- */
+ * they have no memory of their own. Elsewhere a product is added to 0 without being rounded before,
+ * so -0 is none unless it is what is left of a number below the smallest. */
 #include "passes/rewrite.h"
 
 static bool has(const int64_t *dims, uint32_t n, uint32_t dim)
@@ -15,9 +15,10 @@ static bool has(const int64_t *dims, uint32_t n, uint32_t dim)
     return false;
 }
 
-/* The operand at the places of the result, of which its dimensions begin at `first`; NULL where it
- * has a batch, or sums. */
-static tn_value *spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t first, uint32_t *rank)
+/* The operand, and where it is 0, at the places of the result, of which its dimensions begin at
+ * `first`; false where it has a batch, or sums. */
+static bool spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t first, uint32_t *rank,
+                   tn_value **out, tn_value **is_zero)
 {
     static const tn_attr_name lists[2][2] = {
         {TN_ATTR_lhs_batching_dimensions, TN_ATTR_lhs_contracting_dimensions},
@@ -29,10 +30,10 @@ static tn_value *spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t fir
     const int64_t *summed = tn_op_ints(dot, lists[operand][1], &n_summed);
     int64_t *dims = TN_NEW_ARRAY(m->arena, int64_t, x->type->rank);
     int64_t *places = TN_NEW_ARRAY(m->arena, int64_t, x->type->rank);
-    if (n_batch) return NULL;
+    if (n_batch) return false;
     for (uint32_t d = 0; d < x->type->rank; d++) {
         if (has(summed, n_summed, d)) {
-            if (x->type->dims[d] != 1) return NULL;
+            if (x->type->dims[d] != 1) return false;
             continue;
         }
         dims[kept] = x->type->dims[d];
@@ -43,9 +44,19 @@ static tn_value *spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t fir
     const tn_type *plain = tn_type_tensor(m->arena, x->type->element, kept, dims);
     tn_op *reshaped = tn_rewrite_op(m, dot, TN_OP_reshape, plain, 1, &x);
     tn_value *v = &reshaped->results[0];
-    tn_op *by = tn_rewrite_op(m, dot, TN_OP_broadcast_in_dim, to, 1, &v);
-    tn_rewrite_ints(m, by, TN_ATTR_broadcast_dimensions, places, kept);
-    return &by->results[0];
+    tn_value *sides[] = {v, tn_rewrite_splat(m, dot, plain, 0)};
+    const tn_type *truth = tn_type_tensor(m->arena, TN_I1, kept, dims);
+    tn_op *compare = tn_rewrite_op(m, dot, TN_OP_compare, truth, 2, sides);
+    tn_op_set_attr(m, compare, TN_ATTR_comparison_direction,
+                   tn_attr_int(m->arena, TN_comparison_direction_EQ));
+    tn_value *from[] = {v, &compare->results[0]}, **to_which[] = {out, is_zero};
+    for (uint32_t i = 0; i < 2; i++) {
+        const tn_type *type = tn_type_tensor(m->arena, from[i]->type->element, to->rank, to->dims);
+        tn_op *by = tn_rewrite_op(m, dot, TN_OP_broadcast_in_dim, type, 1, &from[i]);
+        tn_rewrite_ints(m, by, TN_ATTR_broadcast_dimensions, places, kept);
+        *to_which[i] = &by->results[0];
+    }
+    return true;
 }
 
 static bool sums_one(const tn_op *dot)
@@ -71,13 +82,16 @@ static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
     }
     if (!sums_one(op)) return NULL;
     uint32_t rank, unused;
-    tn_value *both[2], *sum[2];
-    both[0] = spread(m, op, 0, 0, &rank);
-    both[1] = both[0] ? spread(m, op, 1, rank, &unused) : NULL;
-    if (!both[1]) return NULL;
-    sum[0] = &tn_rewrite_op(m, op, TN_OP_multiply, to, 2, both)->results[0];
-    sum[1] = tn_rewrite_splat(m, op, to, 0);
-    tn_rewrite_by(op, &tn_rewrite_op(m, op, TN_OP_add, to, 2, sum)->results[0]);
+    tn_value *both[2], *zeros[2];
+    if (!spread(m, op, 0, 0, &rank, &both[0], &zeros[0]) ||
+        !spread(m, op, 1, rank, &unused, &both[1], &zeros[1]))
+        return NULL;
+    tn_value *product = &tn_rewrite_op(m, op, TN_OP_multiply, to, 2, both)->results[0];
+    tn_value *sum[] = {product, tn_rewrite_splat(m, op, to, 0)};
+    tn_value *plus = &tn_rewrite_op(m, op, TN_OP_add, to, 2, sum)->results[0];
+    tn_value *any = &tn_rewrite_op(m, op, TN_OP_or, zeros[0]->type, 2, zeros)->results[0];
+    tn_value *choice[] = {any, plus, product};
+    tn_rewrite_by(op, &tn_rewrite_op(m, op, TN_OP_select, to, 3, choice)->results[0]);
     *changed = true;
     return NULL;
 }
