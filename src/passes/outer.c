@@ -2,7 +2,8 @@
 /* outer - products that sum nothing, and that only elementwise ops want, become elementwise.
  *
  * Before:  %0 = dot_general %x: 1x256, %y: 1x1024, contracting_dims = [0] x [0]   %1 = add %a, %0
- * After:   %x and %y broadcast to 256x1024, multiplied; 0 is added where one is 0; %1 as before
+ * After:   %x and %y broadcast to 256x1024, multiplied; for each 0 is added where it is 0, and -0
+ *          elsewhere, which changes nothing; %1 as before
  * Gradients of weights for one row are such, and are added to others at each step of a loop: so
  * they have no memory of their own. Elsewhere a product is added to 0 without being rounded before,
  * so -0 is none unless it is what is left of a number below the smallest. */
@@ -15,10 +16,10 @@ static bool has(const int64_t *dims, uint32_t n, uint32_t dim)
     return false;
 }
 
-/* The operand, and where it is 0, at the places of the result, of which its dimensions begin at
- * `first`; false where it has a batch, or sums. */
+/* The operand, and what is to be added for it, at the places of the result, of which its dimensions
+ * begin at `first`; false where it has a batch, or sums. */
 static bool spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t first, uint32_t *rank,
-                   tn_value **out, tn_value **is_zero)
+                   tn_value **out, tn_value **added)
 {
     static const tn_attr_name lists[2][2] = {
         {TN_ATTR_lhs_batching_dimensions, TN_ATTR_lhs_contracting_dimensions},
@@ -49,10 +50,12 @@ static bool spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t first, u
     tn_op *compare = tn_rewrite_op(m, dot, TN_OP_compare, truth, 2, sides);
     tn_op_set_attr(m, compare, TN_ATTR_comparison_direction,
                    tn_attr_int(m->arena, TN_comparison_direction_EQ));
-    tn_value *from[] = {v, &compare->results[0]}, **to_which[] = {out, is_zero};
+    int64_t minus = x->type->element == TN_F64 ? INT64_MIN : INT32_MIN;
+    tn_value *choice[] = {&compare->results[0], sides[1], tn_rewrite_splat(m, dot, plain, minus)};
+    tn_value *zero = &tn_rewrite_op(m, dot, TN_OP_select, plain, 3, choice)->results[0];
+    tn_value *from[] = {v, zero}, **to_which[] = {out, added};
     for (uint32_t i = 0; i < 2; i++) {
-        const tn_type *type = tn_type_tensor(m->arena, from[i]->type->element, to->rank, to->dims);
-        tn_op *by = tn_rewrite_op(m, dot, TN_OP_broadcast_in_dim, type, 1, &from[i]);
+        tn_op *by = tn_rewrite_op(m, dot, TN_OP_broadcast_in_dim, to, 1, &from[i]);
         tn_rewrite_ints(m, by, TN_ATTR_broadcast_dimensions, places, kept);
         *to_which[i] = &by->results[0];
     }
@@ -86,12 +89,12 @@ static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
     if (!spread(m, op, 0, 0, &rank, &both[0], &zeros[0]) ||
         !spread(m, op, 1, rank, &unused, &both[1], &zeros[1]))
         return NULL;
-    tn_value *product = &tn_rewrite_op(m, op, TN_OP_multiply, to, 2, both)->results[0];
-    tn_value *sum[] = {product, tn_rewrite_splat(m, op, to, 0)};
-    tn_value *plus = &tn_rewrite_op(m, op, TN_OP_add, to, 2, sum)->results[0];
-    tn_value *any = &tn_rewrite_op(m, op, TN_OP_or, zeros[0]->type, 2, zeros)->results[0];
-    tn_value *choice[] = {any, plus, product};
-    tn_rewrite_by(op, &tn_rewrite_op(m, op, TN_OP_select, to, 3, choice)->results[0]);
+    tn_value *v = &tn_rewrite_op(m, op, TN_OP_multiply, to, 2, both)->results[0];
+    for (uint32_t i = 0; i < 2; i++) {
+        tn_value *sides[] = {v, zeros[i]};
+        v = &tn_rewrite_op(m, op, TN_OP_add, to, 2, sides)->results[0];
+    }
+    tn_rewrite_by(op, v);
     *changed = true;
     return NULL;
 }
