@@ -697,16 +697,19 @@ static const program programs[] = {
                      "stablehlo.return %next, %c : tensor<i32>, tensor<3x37xf32>\n}\n"
                      "return %r#1 : tensor<3x37xf32>\n"),
      true},
-    /* Zeros of both signs are multiplied, without a sum, and added to -0. */
+    /* Zeros of both signs, and numbers that leave none but a sign, are multiplied without a sum,
+     * and added to -0. */
     {"an outer product that is added",
      MAIN("%x: tensor<3x4xf32>, %a: tensor<1x3xf32>, %b: tensor<1x4xf32>", "tensor<3x4xf32>",
           ZERO "%r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<3x4xf32>\n"
                "cond {\n" LESS("%i", "5") "} do {\n" STEP("%i") //
-          "%c = stablehlo.constant dense<[[-0.0, 0.3, -1.0e-45]]> : tensor<1x3xf32>\n"
+          "%c = stablehlo.constant dense<[[-0.0, 0.3, -1.0e-30]]> : tensor<1x3xf32>\n"
           "%d = stablehlo.multiply %a, %c : tensor<1x3xf32>\n"
           "%z = stablehlo.constant dense<-0.0> : tensor<3x4xf32>\n"
           "%w = stablehlo.multiply %v, %z : tensor<3x4xf32>\n"
-          "%p = stablehlo.dot_general %d, %b, contracting_dims = [0] x [0] : (tensor<1x3xf32>, "
+          "%k = stablehlo.constant dense<1.0e-20> : tensor<1x4xf32>\n"
+          "%e = stablehlo.multiply %b, %k : tensor<1x4xf32>\n"
+          "%p = stablehlo.dot_general %d, %e, contracting_dims = [0] x [0] : (tensor<1x3xf32>, "
           "tensor<1x4xf32>) -> tensor<3x4xf32>\n"
           "%s = stablehlo.add %w, %p : tensor<3x4xf32>\n"
           "%t = stablehlo.reverse %s, dims = [1] : tensor<3x4xf32>\n"

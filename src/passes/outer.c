@@ -7,6 +7,7 @@
  * Gradients of weights for one row are such, and are added to others at each step of a loop: so
  * they have no memory of their own. Elsewhere a product is added to 0 without being rounded before,
  * so -0 is none unless it is what is left of a number below the smallest. */
+#include "base/cpu_features.h"
 #include "passes/rewrite.h"
 
 static bool has(const int64_t *dims, uint32_t n, uint32_t dim)
@@ -14,6 +15,16 @@ static bool has(const int64_t *dims, uint32_t n, uint32_t dim)
     for (uint32_t i = 0; i < n; i++)
         if (dims[i] == dim) return true;
     return false;
+}
+
+/* Do kernels add a product before it is rounded? Where they can't, -0 is never left. */
+static bool is_fused(void)
+{
+#ifdef __x86_64__
+    return tn_cpu_isa() != TN_ISA_BASELINE;
+#else
+    return true;
+#endif
 }
 
 /* The operand, and what is to be added for it, at the places of the result, of which its dimensions
@@ -51,6 +62,7 @@ static bool spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t first, u
     tn_op_set_attr(m, compare, TN_ATTR_comparison_direction,
                    tn_attr_int(m->arena, TN_comparison_direction_EQ));
     int64_t minus = x->type->element == TN_F64 ? INT64_MIN : INT32_MIN;
+    if (!is_fused()) minus = 0;
     tn_value *choice[] = {&compare->results[0], sides[1], tn_rewrite_splat(m, dot, plain, minus)};
     tn_value *zero = &tn_rewrite_op(m, dot, TN_OP_select, plain, 3, choice)->results[0];
     tn_value *from[] = {v, zero}, **to_which[] = {out, added};
