@@ -11,7 +11,7 @@
 /* Lines are cut into pieces of so many elements; PART at a time go through a buffer. */
 enum { PIECE = 1 << 17, PART = 1024, SLACK = 64 };
 /* So few of a line so short are kept in order as it is read. */
-enum { FEW = 8, SHORT = 256 };
+enum { FEW = 8, SHORT = 256, VERY_SHORT = 32 };
 
 typedef unsigned __int128 wide;
 
@@ -117,6 +117,18 @@ static const void *fetch(const source *s, int64_t at, int64_t n, void *room)
         int64_t n = 0, full = 2 * k + SLACK, at = begin, block = SLACK;                            \
         if (k <= FEW && end - begin <= SHORT) {                                                    \
             const K *from = fetch(keys, begin, end - begin, room);                                 \
+            if (end - begin <= VERY_SHORT) {                                                       \
+                for (int64_t i = 0; i < k; i++) x[i] = ~(C)0;                                      \
+                for (; at < end; at++) { /* without branches, which would often go wrong */        \
+                    C v = (C)from[at - begin] << 32 | (C)at;                                       \
+                    for (int64_t i = 0; i < k; i++) {                                              \
+                        C a = x[i];                                                                \
+                        x[i] = v < a ? v : a;                                                      \
+                        v = v < a ? a : v;                                                         \
+                    }                                                                              \
+                }                                                                                  \
+                return k < end - begin ? k : end - begin;                                          \
+            }                                                                                      \
             for (; at < end; at++) {                                                               \
                 C v = (C)from[at - begin] << 32 | (C)at;                                           \
                 if (n == k && v > x[k - 1]) continue;                                              \
