@@ -32,9 +32,9 @@ typedef struct {
     int64_t c_row, c_col; /* bytes */
     /* Where rows [i, i + rows) lie, in bytes, in place of i * c_row; or NULL. */
     void (*c_offsets)(const void *source, int64_t i, int64_t rows, int64_t *out);
-    tn_gemm_store *store;           /* kind to C's type */
-    bool c_plain;                   /* C is of the kind's type */
-    int threads; /* of the pool, if there may be working memory for each; else 0 */
+    tn_gemm_store *store; /* kind to C's type */
+    bool c_plain;         /* C is of the kind's type */
+    int threads;          /* of the pool, if there may be working memory for each; else 0 */
 } tn_gemm_blocks;
 
 /* Bytes of working memory, which has to be aligned to 64. */

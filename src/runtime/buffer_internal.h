@@ -14,11 +14,11 @@ struct tn_buffer {
     size_t bytes;
     pthread_mutex_t lock; /* all that follows but the numbers */
     atomic_bool deleted;  /* written under the lock */
-    bool leaving;        /* taken by a call of tn_execute that may yet fail and give it back */
-    unsigned external;   /* references; above 0 the storage stays after deletion */
-    tn_event *ready;     /* NULL once deleted */
-    tn_storage *storage; /* NULL: gone, or an error from birth */
-    int64_t numbers[];   /* dims, then minor_to_major */
+    bool leaving;         /* taken by a call of tn_execute that may yet fail and give it back */
+    unsigned external;    /* references; above 0 the storage stays after deletion */
+    tn_event *ready;      /* NULL once deleted */
+    tn_storage *storage;  /* NULL: gone, or an error from birth */
+    int64_t numbers[];    /* dims, then minor_to_major */
 };
 
 /* The content of a buffer at some moment, kept alive. storage NULL: `ready` is or will be an error.
