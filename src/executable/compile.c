@@ -56,6 +56,9 @@ void tn_keep_locations(tn_executable *e)
     e->module->locator = &l->as_locator;
 }
 
+/* What is worth a second thread. */
+#define TOGETHER_NS 20000.0
+
 tn_status *tn_plan_module(tn_executable *e, bool fuse)
 {
     tn_module *m = e->module;
@@ -73,6 +76,7 @@ tn_status *tn_plan_module(tn_executable *e, bool fuse)
     tn_make_steps(&p, e);
     tn_describe(m, e->signature, aliases, e->arena, &e->info);
     TN_TRY(tn_make_calls(e));
+    tn_find_together(e, TOGETHER_NS);
     tn_estimate_cost(&p, &e->info);
     return NULL;
 }

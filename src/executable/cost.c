@@ -70,6 +70,29 @@ static double arithmetic_ns(const tn_plan *p, const tn_op *op, double flops)
     }
 }
 
+static double moves_bytes(const tn_plan *p, const tn_item *item)
+{
+    double bytes = 0;
+    for (uint32_t j = 0; j < item->n; j++) bytes += moved_bytes(p, &p->moves[item->first + j]);
+    return bytes;
+}
+
+double tn_item_ns(const tn_plan *p, const tn_item *item)
+{
+    double ns = STEP_NS, bytes;
+    switch (item->kind) {
+    case TN_ITEM_OP:
+        bytes = tn_op_bytes(item->op) - kept_bytes(p, item->op);
+        return ns + EVALUATOR_NS + BODY_NS * item->op->n_regions + bytes / BYTES_PER_NS +
+               arithmetic_ns(p, item->op, tn_op_flops(item->op));
+    case TN_ITEM_TILE: return ns + item->tile->cost_ns * (double)item->tile->n;
+    case TN_ITEM_ROWS:
+        return ns + item->rows->row_ns * (double)item->rows->n + EVALUATOR_NS * item->rows->n_steps;
+    case TN_ITEM_MOVES: return ns + moves_bytes(p, item) / BYTES_PER_NS;
+    default: return ns;
+    }
+}
+
 enum { TRIAL_NS = 10000 };
 
 void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
@@ -79,7 +102,6 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
     for (uint32_t i = 0; i < p->n_items; i++) {
         const tn_item *item = &p->items[i];
         double n = times(p, item), flops = 0, bytes = 0;
-        bool is_timed = false; /* its memory and arithmetic are in its own estimate */
         known = known && n >= 0;
         if (n < 0) n = 1;
         if (item->kind == TN_ITEM_OP) {
@@ -87,12 +109,9 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
                    !tn_op_has_trait(item->op, TN_TRAIT_SIDE_EFFECT | TN_TRAIT_COLLECTIVE);
             flops = tn_op_flops(item->op);
             bytes = tn_op_bytes(item->op);
-            ns += n * (EVALUATOR_NS + BODY_NS * item->op->n_regions);
         } else if (item->kind == TN_ITEM_TILE) {
             flops = tn_tile_flops(item->tile);
             bytes = bytes_of_tile(item->tile);
-            ns += n * item->tile->cost_ns * (double)item->tile->n;
-            is_timed = true;
         } else if (item->kind == TN_ITEM_ROWS) {
             const tn_rows *r = item->rows;
             for (uint32_t j = 0; j < r->n_inputs; j++)
@@ -100,24 +119,16 @@ void tn_estimate_cost(const tn_plan *p, tn_executable_info *info)
             for (uint32_t j = 0; j < r->n_outputs; j++)
                 bytes += (double)tn_type_bytes(r->values[r->outputs[j]].value->type);
             flops = tn_rows_flops(r);
-            ns += n * (r->row_ns * (double)r->n + EVALUATOR_NS * r->n_steps);
-            is_timed = true;
         } else if (item->kind == TN_ITEM_NATIVE) {
             int64_t trips = tn_trip_count(item->op);
             known = known && trips >= 0;
             ns += n * (double)(trips < 0 ? 1 : trips) * item->native->iteration_ns;
         } else if (item->kind == TN_ITEM_MOVES) {
-            for (uint32_t j = 0; j < item->n; j++)
-                bytes += moved_bytes(p, &p->moves[item->first + j]);
+            bytes = moves_bytes(p, item);
         }
         info->flops += flops;
         info->bytes_accessed += bytes;
-        ns += n * STEP_NS;
-        if (is_timed) continue;
-        if (item->kind == TN_ITEM_OP) bytes -= kept_bytes(p, item->op);
-        ns += n * bytes / BYTES_PER_NS;
-        ns += n *
-              (item->kind == TN_ITEM_OP ? arithmetic_ns(p, item->op, flops) : flops / FLOPS_PER_NS);
+        ns += n * tn_item_ns(p, item);
     }
     if (info->calls_out) known = pure = false;
     info->may_be_short = !known && pure && ns < TRIAL_NS;

@@ -47,6 +47,9 @@ void tn_dump_steps(const tn_executable *e, FILE *f)
         for (uint32_t j = 0; s->kind == TN_STEP_SWITCH && j < s->n_targets; j++)
             fprintf(f, " @%u", s->targets[j]);
         if (s->kind == TN_STEP_TILE) print_tile(f, s->tile);
+        if (s->together)
+            fprintf(f, "  ; %u parts up to here %u may run together", s->together->n,
+                    s->together->first[s->together->n]);
         fputc('\n', f);
     }
 }

@@ -498,6 +498,40 @@ static void what_is_missing_is_named(void **state)
     tn_executable_release(e);
 }
 
+/* Two steps that need nothing of each other, but for the memory of a donated parameter. */
+static void build_two(builder *b, void *ctx)
+{
+    begin_function(b, "main", PARAMS("1024xf32", "1024xf32"));
+    if (*(bool *)ctx) donate(b, 1, 0);
+    tn_value *second = reverse(b, &b->region->args[1]), *first = reverse(b, &b->region->args[0]);
+    RETURN(b, first, second);
+}
+
+static tn_status *find_together(void *e)
+{
+    tn_find_together(e, 0);
+    return NULL;
+}
+
+static uint32_t parts_of_two(bool donated)
+{
+    test_source s = {{.as_it_is = true, .unfused = true}, build_two, &donated};
+    tn_executable *e;
+    uint32_t n = 0;
+    MUST(compile_source(&s, &e));
+    MUST(tn_arena_run(e->arena, find_together, e));
+    for (uint32_t i = 0; i < e->n_steps; i++)
+        if (e->steps[i].together) n += e->steps[i].together->n;
+    tn_executable_release(e);
+    return n;
+}
+
+static void what_shares_no_memory_may_run_together(void **state)
+{
+    assert_int_equal(parts_of_two(false), 2);
+    assert_int_equal(parts_of_two(true), 0);
+}
+
 int main(void)
 {
     /* Loops as steps are what is looked at here. */
@@ -512,6 +546,7 @@ int main(void)
         cmocka_unit_test(an_alias_of_no_result_is_refused),
         cmocka_unit_test(a_chain_needs_two_buffers),
         cmocka_unit_test(memory_of_results_is_used_while_it_is_free),
+        cmocka_unit_test(what_shares_no_memory_may_run_together),
         cmocka_unit_test(what_frees_memory_is_done_early),
         cmocka_unit_test(more_memory_than_addresses_is_refused),
         cmocka_unit_test(long_programs_compile_in_linear_time),

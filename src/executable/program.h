@@ -41,11 +41,21 @@ typedef enum {
  * in the temp block. */
 #define TN_FEW_REFS 256
 
+/* Parts of the program that need nothing of each other: part i is steps [first[i], first[i + 1]) */
+#define TN_TOGETHER_REFS 64 /* of one of their steps, at most */
+typedef struct {
+    uint32_t n;
+    double part_ns; /* of one, on average */
+    uint32_t first[];
+} tn_together;
+
 typedef struct {
     uint8_t kind;
     uint32_t n_operands, n_results;
     uint32_t target;
     uint32_t n_targets;
+    float ns; /* about what it takes on one thread, of those that TN_STEP_EVAL and before name */
+    const tn_together *together; /* begins here, or NULL */
     const tn_step_ref *refs;
     const tn_op *op;
     union {
@@ -180,6 +190,11 @@ const tn_op_sharding *tn_tiling_of(const tn_module *m, const tn_attr *sharding, 
 /* Fills in what the signature says; NULL: that of main. */
 void tn_describe(const tn_module *m, const tn_signature *s, const int32_t *aliases, tn_arena *a,
                  tn_executable_info *info);
+/* Finds parts of the program that may run at the same time, where they take `least_ns` in all, and
+ * no step of theirs is one that threads share anyway. */
+void tn_find_together(tn_executable *e, double least_ns);
+/* What an item but a loop in machine code takes on one thread, about. */
+double tn_item_ns(const tn_plan *p, const tn_item *item);
 /* Fills in flops, bytes_accessed and cost_ns. */
 void tn_estimate_cost(const tn_plan *p, tn_executable_info *info);
 

@@ -44,16 +44,22 @@ UNUSED static tn_status *compile_program(program_fn *build, void *ctx, bool as_i
 
 /* Runs with fresh memory around each block, so that the sanitizer sees what goes astray. Donated
  * parameters are copied into their result first. */
-UNUSED static tn_status *run_executable(const tn_executable *e, void *const *args,
-                                        void *const *results)
+UNUSED static tn_status *run_on_pool(const tn_executable *e, void *const *args,
+                                     void *const *results, struct tn_thread_pool *pool)
 {
     const tn_executable_info *info = tn_executable_get_info(e);
     void *temp = aligned_alloc(64, info->temp_bytes ? info->temp_bytes : 64);
     memset(temp, 0xA5, info->temp_bytes);
-    tn_run run = {.args = args, .results = results, .temp = temp};
+    tn_run run = {.args = args, .results = results, .temp = temp, .pool = pool};
     tn_status *s = tn_executable_run(e, &run);
     free(temp);
     return s;
+}
+
+UNUSED static tn_status *run_executable(const tn_executable *e, void *const *args,
+                                        void *const *results)
+{
+    return run_on_pool(e, args, results, NULL);
 }
 
 #endif

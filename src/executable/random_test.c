@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random programs with loops and branches: what the executable gives, with and without passes, with
  * and without donation, is what the interpreter gives, bit for bit. */
+#include "base/thread_pool.h"
 #include "executable/program_test.h"
 
 static uint64_t state;
@@ -396,7 +397,8 @@ static void expected_values(uint64_t seed, values *out)
 }
 
 /* donate: whether results that alias a parameter get its memory. */
-static void check_run(const tn_executable *e, uint64_t seed, const values *expected, bool donate)
+static void check_run(const tn_executable *e, uint64_t seed, const values *expected, bool donate,
+                      tn_thread_pool *threads)
 {
     const tn_executable_info *info = tn_executable_get_info(e);
     void *args[PARAMETERS], *before[PARAMETERS], *results[RESULTS];
@@ -406,11 +408,11 @@ static void check_run(const tn_executable *e, uint64_t seed, const values *expec
         int32_t from = info->results[i].alias;
         results[i] = donate && from >= 0 ? args[from] : memory(expected->bytes[i]);
     }
-    MUST(run_executable(e, args, results));
+    MUST(run_on_pool(e, args, results, threads));
     for (uint32_t i = 0; i < RESULTS; i++)
         if (memcmp(results[i], expected->data[i], expected->bytes[i]))
-            fail_msg("seed %llu: result %u differs (donation %d)", (unsigned long long)seed, i,
-                     donate);
+            fail_msg("seed %llu: result %u differs (donation %d, threads %d)",
+                     (unsigned long long)seed, i, donate, tn_thread_pool_size(threads));
     for (uint32_t i = 0; i < PARAMETERS; i++) {
         bool given = donate && info->params[i].alias >= 0;
         if (!given && memcmp(args[i], before[i], ELEMENTS * 4))
@@ -421,7 +423,27 @@ static void check_run(const tn_executable *e, uint64_t seed, const values *expec
     for (uint32_t i = 0; i < RESULTS; i++) free(results[i]);
 }
 
-static void check_seed(uint64_t seed)
+static tn_status *find_together(void *ctx)
+{
+    tn_find_together(ctx, 0);
+    return NULL;
+}
+
+/* Parts that may run at the same time do, however short they are. Gives how many there are. */
+static uint32_t run_together(tn_executable *e)
+{
+    uint32_t n = 0;
+    MUST(tn_arena_run(e->arena, find_together, e));
+    for (uint32_t i = 0; i < e->n_steps; i++) {
+        tn_together *t = (tn_together *)e->steps[i].together;
+        if (!t) continue;
+        t->part_ns = 1e6;
+        n += t->n;
+    }
+    return n;
+}
+
+static void check_seed(uint64_t seed, tn_thread_pool *threads, uint32_t *n_together)
 {
     values expected;
     expected_values(seed, &expected);
@@ -429,7 +451,9 @@ static void check_seed(uint64_t seed)
         tn_executable *e;
         test_source s = {{.as_it_is = way & 1, .unfused = way & 2}, build_random, &seed};
         MUST(compile_source(&s, &e));
-        for (int donate = 0; donate < 2; donate++) check_run(e, seed, &expected, donate);
+        for (int donate = 0; donate < 2; donate++) check_run(e, seed, &expected, donate, NULL);
+        *n_together += run_together(e);
+        for (int donate = 0; donate < 2; donate++) check_run(e, seed, &expected, donate, threads);
         tn_executable_release(e);
     }
     free_values(&expected);
@@ -439,7 +463,12 @@ static void random_programs_give_what_the_interpreter_gives(void **unused)
 {
     const char *first = getenv("TN_TEST_SEED");
     uint64_t from = first ? strtoull(first, NULL, 10) : 1, n = first ? 1 : 1000;
-    for (uint64_t seed = from; seed < from + n; seed++) check_seed(seed);
+    uint32_t n_together = 0;
+    tn_thread_pool *threads;
+    MUST(tn_thread_pool_create(3, &threads));
+    for (uint64_t seed = from; seed < from + n; seed++) check_seed(seed, threads, &n_together);
+    tn_thread_pool_destroy(threads);
+    assert_true(n_together >= 2 * n);
 }
 
 int main(void)

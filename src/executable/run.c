@@ -203,10 +203,54 @@ static tn_status *check_cancelled(const machine *m, const tn_step *s)
     return TN_OP_ERROR(CANCELLED, s->op, "the run was cancelled");
 }
 
+/* ---- Parts that run at the same time ---- */
+
+typedef struct {
+    const machine *m;
+    const tn_together *parts;
+    _Atomic(tn_status *) failed; /* one of the errors */
+} together;
+
+static void run_parts(void *ctx, int64_t begin, int64_t end)
+{
+    together *t = ctx;
+    tn_scratch scratch = {NULL};
+    tn_tensor tensors[TN_TOGETHER_REFS];
+    machine own = *t->m;
+    own.tensors = tensors;
+    own.ctx.scratch = &scratch;
+    own.ctx.pool = NULL;
+    const tn_step *steps = own.e->steps;
+    for (uint32_t i = t->parts->first[begin]; i < t->parts->first[end]; i++) {
+        tn_status *s = do_step(&own, &steps[i]), *none = NULL;
+        if (!s) continue;
+        if (!atomic_compare_exchange_strong(&t->failed, &none, s)) tn_status_free(s);
+        break;
+    }
+    tn_scratch_release(&scratch);
+}
+
+static bool runs_together(const machine *m, const tn_step *s)
+{
+    return s->together && !m->labels && tn_thread_pool_size(m->ctx.pool) > 1;
+}
+
+static tn_status *run_together(machine *m, const tn_together *parts)
+{
+    together t = {m, parts, NULL};
+    tn_parallel_for(m->ctx.pool, parts->n, parts->part_ns, run_parts, &t);
+    return atomic_load(&t.failed);
+}
+
 static tn_status *run_steps(machine *m)
 {
     const tn_step *steps = m->e->steps, *s = steps;
     for (;;) {
+        if (runs_together(m, s)) {
+            TN_TRY(run_together(m, s->together));
+            s = steps + s->together->first[s->together->n];
+            continue;
+        }
         switch ((tn_step_kind)s->kind) {
         case TN_STEP_TILE:
         case TN_STEP_ROWS:

@@ -266,6 +266,8 @@ void tn_make_steps(const tn_plan *p, tn_executable *e)
     for (uint32_t i = 0; i < p->n_items; i++) {
         m.step_of[i] = m.n_steps;
         add_item(&m, &p->items[i]);
+        if (m.n_steps == m.step_of[i] + 1)
+            m.steps[m.step_of[i]].ns = (float)tn_item_ns(p, &p->items[i]);
     }
     resolve_targets(&m);
     e->steps = m.steps;
