@@ -27,11 +27,11 @@ SMALL static uint64_t neutral(const tn_row_fold *f)
     unsigned width = 8 * (unsigned)tn_element_type_bytes(f->from);
     bool sint = tn_element_type_class(f->from) == TN_CLASS_SINT;
     uint64_t ones = UINT64_MAX >> (64 - width), top = ones ^ (ones >> 1);
-    int64_t least = sint ? -(int64_t)top : 0;
+    uint64_t least = sint ? 0 - top : 0;
     switch ((int)f->kind) {
     case TN_OP_add: return f->is_float ? real_bits(f->bytes, -0.0) : 0;
     case TN_OP_multiply: return f->is_float ? real_bits(f->bytes, 1) : 1;
-    case TN_OP_maximum: return f->is_float ? real_bits(f->bytes, -INFINITY) : (uint64_t)least;
+    case TN_OP_maximum: return f->is_float ? real_bits(f->bytes, -INFINITY) : least;
     case TN_OP_minimum:
         return f->is_float ? real_bits(f->bytes, INFINITY) : sint ? ~top & ones : ones;
     case TN_OP_and: return f->from == TN_I1 ? 1 : sint ? UINT64_MAX : ones;
