@@ -26,8 +26,8 @@ typedef struct tn_cluster_context {
     uint32_t *slots, *last_use, *held; /* [n_values]: private; held of constants and loads: by
                                           cluster.c, else by recompute.c */
     uint32_t n_groups, n_values;
-    /* [n_values] of native_maker.h */
     void *tile_builder; /* NULL until the first program */
+    /* [n_values] of native_maker.h */
     void *natives, *native_elements;
     uint32_t *native_uses, *native_touched;
     uint32_t *last_read, *made_by; /* [n_values] of rows.c */

@@ -7,6 +7,7 @@
 #include "base/cpu_features.h"
 #include "base/options.h"
 #include "codegen/jit_write.h"
+#include "kernels/half.h"
 
 /* A code that was written, and the piece it came from. */
 struct tn_jit_known {
@@ -144,6 +145,24 @@ tn_jv tn_jit_const(tn_jit_piece *p, unsigned bytes, uint64_t bits)
         if (i->op == TN_JIT_CONST && i->aux == bits && i->bytes == bytes) return (tn_jv)v;
     }
     return tn_jit_emit(p, TN_JIT_CONST, bytes, 0, bits, 0, 0, 0, 0);
+}
+
+tn_jv tn_jit_element(tn_jit_piece *p, tn_element_type e, const void *data)
+{
+    uint64_t bits = 0;
+    unsigned bytes = (unsigned)tn_element_type_bytes(e);
+    memcpy(&bits, data, bytes);
+    switch ((int)e) {
+    case TN_I1: return TN_JIT_NO_VALUE;
+    case TN_I8: bits = (uint32_t)(int8_t)bits; break;
+    case TN_I16: bits = (uint32_t)(int16_t)bits; break;
+    case TN_BF16: bits <<= 16; break;
+    case TN_F16:
+        bits = p->half ? bits << 16 | bits : tn_bits_of_f32(tn_f32_of_f16((uint16_t)bits));
+        break;
+    default: break;
+    }
+    return tn_jit_const(p, bytes == 8 ? 8 : 4, bits);
 }
 
 /* In a register. */

@@ -176,6 +176,8 @@ void tn_jit_drop(tn_jit_piece *p);
 tn_jv tn_jit_emit(tn_jit_piece *p, tn_jit_op op, unsigned bytes, unsigned imm, uint64_t aux,
                   unsigned n, tn_jv a, tn_jv b, tn_jv c);
 tn_jv tn_jit_const(tn_jit_piece *p, unsigned bytes, uint64_t bits);
+/* The element at `data` as lanes hold it. TN_JIT_NO_VALUE for i1, of which they hold a mask. */
+tn_jv tn_jit_element(tn_jit_piece *p, tn_element_type e, const void *data);
 tn_jv tn_jit_load(tn_jit_piece *p, uint32_t port, tn_element_type e, bool splat);
 void tn_jit_store(tn_jit_piece *p, uint32_t port, tn_element_type e, tn_jv v);
 /* A copy of the piece which asks early for what is loaded from ports that `is_streamed` names, and

@@ -21,11 +21,7 @@ typedef struct {
 
 static bool is_reduced(const tn_op *op, uint32_t dim)
 {
-    uint32_t n;
-    const int64_t *dims = tn_op_ints(op, TN_ATTR_dimensions, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (dims[i] == dim) return true;
-    return false;
+    return tn_op_has_int(op, TN_ATTR_dimensions, dim);
 }
 
 /* Sums of floats have the order of kernels that are known. */

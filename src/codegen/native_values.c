@@ -184,30 +184,17 @@ static bool is_captured(tn_maker *m, const tn_value *v)
     return !(flags & TN_VALUE_MAPPED) || flags & TN_VALUE_WANTED;
 }
 
-static uint64_t literal_bits(const tn_literal *l, uint32_t k, tn_element_type e)
-{
-    uint64_t bits = 0;
-    size_t n = tn_element_type_bytes(e);
-    memcpy(&bits, (const char *)l->data + (l->splat ? 0 : k * n), n);
-    switch ((int)e) {
-    case TN_I8: return (uint32_t)(int8_t)bits;
-    case TN_I16: return (uint32_t)(int16_t)bits;
-    case TN_BF16: return bits << 16;
-    case TN_F16: return tn_bits_of_f32(tn_f32_of_f16((uint16_t)bits));
-    default: return bits;
-    }
-}
-
 static void bind_constant(tn_maker *m, const tn_value *v, const tn_literal *l)
 {
     tn_element_type e = v->type->element;
     tn_known *k = tn_maker_bind_scalars(m, v);
     for (uint32_t i = 0; i < k->n; i++) {
-        uint64_t bits = literal_bits(l, k->is_wide ? 0 : i, e);
-        tn_jv c = tn_jit_const(&m->piece, tn_element_type_bytes(e) == 8 ? 8 : 4, bits);
-        if (e == TN_I1)
-            c = tn_jit_emit(&m->piece, TN_JIT_ICMP, 4, TN_JIT_IEQ, 0, 2, c,
-                            tn_jit_const(&m->piece, 4, 1), 0);
+        const uint8_t *data = l->data;
+        if (!l->splat && !k->is_wide) data += i * tn_element_type_bytes(e);
+        tn_jv c = e == TN_I1 ? tn_jit_emit(&m->piece, TN_JIT_ICMP, 4, TN_JIT_IEQ, 0, 2,
+                                           tn_jit_const(&m->piece, 4, *data),
+                                           tn_jit_const(&m->piece, 4, 1), 0)
+                             : tn_jit_element(&m->piece, e, data);
         tn_maker_set(m, k->first + i, c);
     }
 }

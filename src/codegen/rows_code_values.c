@@ -4,7 +4,6 @@
 
 #include "codegen/rows_code_maker.h"
 #include "codegen/tile_builder.h"
-#include "kernels/half.h"
 #include "kernels/turn.h"
 #include "ops/elementwise.h"
 
@@ -210,25 +209,10 @@ tn_jv tn_row_truth(tn_row_maker *m, bool x)
     return tn_row_emit(m, TN_JIT_ICMP, 4, TN_JIT_IEQ, 2, a, b, 0);
 }
 
-SMALL tn_jv tn_row_constant(tn_row_maker *m, const void *data, tn_element_type e)
+tn_jv tn_row_constant(tn_row_maker *m, const void *data, tn_element_type e)
 {
-    uint64_t bits = 0;
-    unsigned bytes = tn_element_type_bytes(e);
-    memcpy(&bits, data, bytes);
-    switch ((int)e) {
-    case TN_I1: return tn_row_truth(m, bits & 1);
-    case TN_I8: bits = (uint32_t)(int8_t)bits; break;
-    case TN_I16: bits = (uint32_t)(int16_t)bits; break;
-    case TN_BF16: bits <<= 16; break;
-    case TN_F16: {
-        float f = tn_f32_of_f16((uint16_t)bits);
-        bits = 0;
-        memcpy(&bits, &f, sizeof f);
-        break;
-    }
-    default: break;
-    }
-    return tn_jit_const(&m->piece, bytes == 8 ? 8 : 4, bits);
+    if (e == TN_I1) return tn_row_truth(m, *(const uint8_t *)data & 1);
+    return tn_jit_element(&m->piece, e, data);
 }
 
 static tn_jv row_value(tn_row_maker *m, uint32_t ref)

@@ -51,20 +51,8 @@ static uint32_t add_port(run *r, site s, unsigned bytes, bool is_output)
 static tn_jv from_memory(run *r, site s, tn_element_type e, bool splat)
 {
     if (s.kind == AT_ADDRESS && !s.map) {
-        uint64_t bits = 0;
-        memcpy(&bits, (const void *)(uintptr_t)s.offset, tn_element_type_bytes(e));
-        /* Some narrow types come through memory. */
-        if (tn_element_type_bytes(e) >= 4)
-            return tn_jit_const(&r->piece, (unsigned)tn_element_type_bytes(e), bits);
-        if (e == TN_BF16) return tn_jit_const(&r->piece, 4, bits << 16);
-        switch ((int)e) {
-        case TN_I8: return tn_jit_const(&r->piece, 4, (uint32_t)(int8_t)bits);
-        case TN_I16: return tn_jit_const(&r->piece, 4, (uint32_t)(int16_t)bits);
-        case TN_U8:
-        case TN_U16: return tn_jit_const(&r->piece, 4, bits);
-        default: break;
-        }
-        if (e == TN_F16 && r->piece.half) return tn_jit_const(&r->piece, 4, bits << 16 | bits);
+        tn_jv v = tn_jit_element(&r->piece, e, (const void *)(uintptr_t)s.offset);
+        if (v != TN_JIT_NO_VALUE) return v;
     }
     uint32_t port = add_port(r, s, splat ? 0 : (unsigned)tn_element_type_bytes(e), false);
     return tn_jit_load(&r->piece, port, e, splat);

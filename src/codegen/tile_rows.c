@@ -171,21 +171,8 @@ static tn_jv mapped(maker *m, uint32_t index, tn_element_type e)
 
 static tn_jv constant(maker *m, uint64_t address, tn_element_type e)
 {
-    uint64_t bits = 0;
-    unsigned bytes = (unsigned)tn_element_type_bytes(e);
-    memcpy(&bits, (const void *)(uintptr_t)address, bytes);
-    switch ((int)e) {
-    case TN_I8: return tn_jit_const(&m->piece, 4, (uint32_t)(int8_t)bits);
-    case TN_I16: return tn_jit_const(&m->piece, 4, (uint32_t)(int16_t)bits);
-    case TN_U8:
-    case TN_U16: return tn_jit_const(&m->piece, 4, bits);
-    case TN_BF16: return tn_jit_const(&m->piece, 4, bits << 16);
-    case TN_F16:
-        if (m->piece.half) return tn_jit_const(&m->piece, 4, bits << 16 | bits);
-        break;
-    default: break;
-    }
-    if (bytes >= 4) return tn_jit_const(&m->piece, bytes, bits);
+    tn_jv v = tn_jit_element(&m->piece, e, (const void *)(uintptr_t)address);
+    if (v != TN_JIT_NO_VALUE) return v;
     site s = {.kind = AT_ADDRESS, .offset = address};
     row_port p = port_of(m, &s);
     return load(m, &p, e, true);

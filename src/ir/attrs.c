@@ -62,6 +62,15 @@ const int64_t *tn_op_ints(const tn_op *op, tn_attr_name name, uint32_t *n)
     return a ? a->ints.data : NULL;
 }
 
+bool tn_op_has_int(const tn_op *op, tn_attr_name name, int64_t v)
+{
+    uint32_t n;
+    const int64_t *list = tn_op_ints(op, name, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] == v) return true;
+    return false;
+}
+
 const bool *tn_op_bools(const tn_op *op, tn_attr_name name, uint32_t *n)
 {
     const tn_attr *a = of_kind(op, name, TN_ATTR_KIND_BOOLS);

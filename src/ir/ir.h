@@ -273,6 +273,7 @@ bool tn_op_bool(const tn_op *op, tn_attr_name name, bool otherwise);
 double tn_op_float(const tn_op *op, tn_attr_name name, double otherwise);
 const char *tn_op_string(const tn_op *op, tn_attr_name name);               /* "" when absent */
 const int64_t *tn_op_ints(const tn_op *op, tn_attr_name name, uint32_t *n); /* *n = 0 when absent */
+bool tn_op_has_int(const tn_op *op, tn_attr_name name, int64_t v);          /* in that list */
 const bool *tn_op_bools(const tn_op *op, tn_attr_name name, uint32_t *n);
 const tn_attr *tn_op_extra(const tn_op *op, const char *key); /* discardable attribute or NULL */
 const tn_attr *tn_attr_get(const tn_attr *dict,

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/cpu_features.h"
 #include "kernels/transpose.h"
 
 enum { LINE = 64 };
@@ -13,18 +12,6 @@ int64_t tn_turned_columns(size_t width, int64_t columns)
     int64_t square = LINE / (int64_t)width;
     if (4 * columns <= square || columns % square == 0) return columns;
     return (columns + square - 1) / square * square;
-}
-
-static void transpose(size_t width, const tn_transpose_shape *t, char *dst, const char *src)
-{
-#if defined __x86_64__
-    switch (tn_cpu_isa()) {
-    case TN_ISA_AVX512: tn_transpose_avx512(width, t, dst, src); return;
-    case TN_ISA_AVX2: tn_transpose_avx2(width, t, dst, src); return;
-    default: break;
-    }
-#endif
-    tn_transpose_baseline(width, t, dst, src);
 }
 
 /* Rows in whole squares of which only the first `columns` count: what squares touch behind the end
@@ -49,10 +36,10 @@ void tn_turn(size_t width, int64_t columns, const void *rows, int64_t n, int64_t
                             .columns = tn_turned_columns(width, columns),
                             .dst_row = apart,
                             .src_row = row};
-    if (done) transpose(width, &t, turned, rows);
+    if (done) tn_transpose(width, &t, turned, rows);
     t.rows = n - done;
     t.columns = columns;
-    if (t.rows) transpose(width, &t, (char *)turned + done * w, (const char *)rows + done * row);
+    if (t.rows) tn_transpose(width, &t, (char *)turned + done * w, (const char *)rows + done * row);
 }
 
 void tn_turn_back(size_t width, int64_t columns, const void *turned, int64_t apart, int64_t n,
@@ -69,13 +56,14 @@ void tn_turn_back(size_t width, int64_t columns, const void *turned, int64_t apa
         /* What the last columns' squares leave behind rows the first ones' write over. */
         t.rows = square;
         if (done)
-            transpose(width, &t, (char *)rows + last * w, (const char *)turned + last * apart);
+            tn_transpose(width, &t, (char *)rows + last * w, (const char *)turned + last * apart);
         t.rows = last;
     } else if (whole != columns && w == 8) {
         done = 0; /* such lines aren't written in order, each over the end of the one before */
     }
-    if (done) transpose(width, &t, rows, turned);
+    if (done) tn_transpose(width, &t, rows, turned);
     t.rows = columns;
     t.columns = n - done;
-    if (t.columns) transpose(width, &t, (char *)rows + done * row, (const char *)turned + done * w);
+    if (t.columns)
+        tn_transpose(width, &t, (char *)rows + done * row, (const char *)turned + done * w);
 }

@@ -48,14 +48,7 @@ static void transpose_loop(size_t width, bool stream, const inner *l, char *dst,
 {
     tn_transpose_shape t = {
         .rows = l->d0, .columns = l->d1, .dst_row = l->dst1, .src_row = l->src0, .stream = stream};
-#if defined(__x86_64__)
-    switch (tn_cpu_isa()) {
-    case TN_ISA_AVX512: tn_transpose_avx512(width, &t, dst, src); return;
-    case TN_ISA_AVX2: tn_transpose_avx2(width, &t, dst, src); return;
-    default: break;
-    }
-#endif
-    tn_transpose_baseline(width, &t, dst, src);
+    tn_transpose(width, &t, dst, src);
 }
 
 /* --- plans --- */

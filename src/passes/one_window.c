@@ -15,30 +15,23 @@ typedef struct {
     int64_t start[RANK_AT_MOST], size[RANK_AT_MOST];
 } window;
 
-static bool is_of(const int64_t *list, uint32_t n, int64_t v)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (list[i] == v) return true;
-    return false;
-}
-
 /* Where the one window lies. */
 static bool find_window(const tn_op *op, window *w)
 {
     const tn_type *whole = op->operands[0]->type, *update = op->operands[2]->type;
     const tn_literal *indices = tn_constant_of(op->operands[1]);
-    uint32_t n, n_inserted, n_indexed;
+    uint32_t n, n_indexed;
     tn_op_ints(op, TN_ATTR_input_batching_dims, &n);
     if (!indices || n || whole->rank > RANK_AT_MOST) return false;
     const int64_t *kept = tn_op_ints(op, TN_ATTR_update_window_dims, &n);
-    const int64_t *inserted = tn_op_ints(op, TN_ATTR_inserted_window_dims, &n_inserted);
     const int64_t *indexed = tn_op_ints(op, TN_ATTR_scatter_dims_to_operand_dims, &n_indexed);
     for (uint32_t i = 0; i < update->rank; i++)
-        if (!is_of(kept, n, i) && update->dims[i] != 1) return false;
+        if (!tn_op_has_int(op, TN_ATTR_update_window_dims, i) && update->dims[i] != 1) return false;
     if (tn_type_elements(op->operands[1]->type) != n_indexed) return false;
     for (uint32_t i = 0, k = 0; i < whole->rank; i++) {
         w->start[i] = 0;
-        w->size[i] = is_of(inserted, n_inserted, i) ? 1 : update->dims[kept[k++]];
+        w->size[i] =
+            tn_op_has_int(op, TN_ATTR_inserted_window_dims, i) ? 1 : update->dims[kept[k++]];
     }
     for (uint32_t i = 0; i < n_indexed; i++)
         w->start[indexed[i]] =

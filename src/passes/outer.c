@@ -10,13 +10,6 @@
 #include "base/cpu_features.h"
 #include "passes/rewrite.h"
 
-static bool has(const int64_t *dims, uint32_t n, uint32_t dim)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (dims[i] == dim) return true;
-    return false;
-}
-
 /* Do kernels add a product before it is rounded? Where they can't, -0 is never left. */
 static bool is_fused(void)
 {
@@ -27,32 +20,24 @@ static bool is_fused(void)
 #endif
 }
 
-/* The operand, and what is to be added for it, at the places of the result, of which its dimensions
- * begin at `first`; false where it has a batch, or sums. */
-static bool spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t first, uint32_t *rank,
-                   tn_value **out, tn_value **added)
+/* The operand, of which dimensions that are summed have one element, and what is to be added for
+ * it, at the places of the result, of which its own begin at `first`. Gives how many those are. */
+static uint32_t spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t first, tn_value **out,
+                       tn_value **added)
 {
-    static const tn_attr_name lists[2][2] = {
-        {TN_ATTR_lhs_batching_dimensions, TN_ATTR_lhs_contracting_dimensions},
-        {TN_ATTR_rhs_batching_dimensions, TN_ATTR_rhs_contracting_dimensions}};
+    static const tn_attr_name summed[] = {TN_ATTR_lhs_contracting_dimensions,
+                                          TN_ATTR_rhs_contracting_dimensions};
     tn_value *x = dot->operands[operand];
     const tn_type *to = tn_result_type(dot, 0);
-    uint32_t n_batch, n_summed, kept = 0;
-    tn_op_ints(dot, lists[operand][0], &n_batch);
-    const int64_t *summed = tn_op_ints(dot, lists[operand][1], &n_summed);
+    uint32_t kept = 0;
     int64_t *dims = TN_NEW_ARRAY(m->arena, int64_t, x->type->rank);
     int64_t *places = TN_NEW_ARRAY(m->arena, int64_t, x->type->rank);
-    if (n_batch) return false;
     for (uint32_t d = 0; d < x->type->rank; d++) {
-        if (has(summed, n_summed, d)) {
-            if (x->type->dims[d] != 1) return false;
-            continue;
-        }
+        if (tn_op_has_int(dot, summed[operand], d)) continue;
         dims[kept] = x->type->dims[d];
         places[kept] = first + kept;
         kept++;
     }
-    *rank = kept;
     const tn_type *plain = tn_type_tensor(m->arena, x->type->element, kept, dims);
     tn_op *reshaped = tn_rewrite_op(m, dot, TN_OP_reshape, plain, 1, &x);
     tn_value *v = &reshaped->results[0];
@@ -71,7 +56,7 @@ static bool spread(tn_module *m, tn_op *dot, uint32_t operand, uint32_t first, u
         tn_rewrite_ints(m, by, TN_ATTR_broadcast_dimensions, places, kept);
         *to_which[i] = &by->results[0];
     }
-    return true;
+    return kept;
 }
 
 static bool sums_one(const tn_op *dot)
@@ -96,11 +81,9 @@ static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
         if (t->element != e || !tn_type_is_static(t) || t->quantization) return NULL;
     }
     if (!sums_one(op)) return NULL;
-    uint32_t rank, unused;
     tn_value *both[2], *zeros[2];
-    if (!spread(m, op, 0, 0, &rank, &both[0], &zeros[0]) ||
-        !spread(m, op, 1, rank, &unused, &both[1], &zeros[1]))
-        return NULL;
+    uint32_t rank = spread(m, op, 0, 0, &both[0], &zeros[0]);
+    spread(m, op, 1, rank, &both[1], &zeros[1]);
     tn_value *v = &tn_rewrite_op(m, op, TN_OP_multiply, to, 2, both)->results[0];
     for (uint32_t i = 0; i < 2; i++) {
         tn_value *sides[] = {v, zeros[i]};
