@@ -242,6 +242,42 @@ static void test_places(void **state)
             }
 }
 
+/* Rows that end within a group or a chunk, against columns; of numbers, of zeros among what is
+ * worse, of a few values that repeat, and with NaN and infinities. */
+static void test_places_of_long_rows(void **state)
+{
+    (void)state;
+    enum { N = 16 };
+    static const int64_t lengths[] = {64, 65, 100, 127, 300, 2048, 2049, 2111, 5000};
+    for (size_t t = 1; t < sizeof types / sizeof *types; t++)
+        for (size_t l = 0; l < 4 * sizeof lengths / sizeof *lengths; l++) {
+            int64_t length = lengths[l / 4];
+            size_t w = tn_element_type_bytes(types[t]);
+            char *x = malloc((size_t)(N * length) * w), *y = malloc((size_t)(N * length) * w);
+            uint64_t seed = (uint64_t)length * 17 + t;
+            for (int64_t i = 0; i < N * length; i++) {
+                uint64_t v = some(types[t], &seed, l % 4 == 3);
+                uint64_t sign = UINT64_C(1) << (8 * w - 1);
+                if (l % 4 == 1) v = (v & ~sign) | (v << 1 && next(&seed) % 500 ? sign : 0);
+                if (l % 4 == 2) v &= ~(sign - 1) | sign >> 9;
+                memcpy(x + (size_t)i * w, &v, w);
+                memcpy(y + (size_t)(i % length * N + i / length) * w, &v, w);
+            }
+            for (int how = 0; how < 2; how++) {
+                tn_arg_kernels k = tn_arg_find(tn_cpu_isa(), how, types[t]);
+                tn_arg out[N];
+                tn_arg_columns(&k, w, y, N, length, N, out);
+                for (int64_t r = 0; r < N; r++) {
+                    tn_arg got = k.row(x + (size_t)(r * length) * w, length);
+                    assert_int_equal(got.index, out[r].index);
+                    assert_true(got.key == out[r].key);
+                }
+            }
+            free(x);
+            free(y);
+        }
+}
+
 static void test_kinds(void **state)
 {
     (void)state;
@@ -258,7 +294,8 @@ static int run(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all),       cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_many_rows), cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_places),    cmocka_unit_test(test_kinds)};
+        cmocka_unit_test(test_places),    cmocka_unit_test(test_places_of_long_rows),
+        cmocka_unit_test(test_kinds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

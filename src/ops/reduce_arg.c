@@ -158,6 +158,16 @@ static void store_few(const job *j, int64_t kept, int64_t n, int64_t apart, cons
     spread(j->index_width, narrowed, n, apart, indices);
 }
 
+/* Of a row, while it is in this core's cache. */
+static void store_one(const job *j, int64_t o, tn_arg found)
+{
+    const char *x = j->other_zeros && found.key == 0
+                        ? last_zero(j, o)
+                        : j->x + (size_t)(o * j->length + found.index) * j->width;
+    memcpy(j->values + (size_t)o * j->width, x, j->width);
+    narrow(j->index_width, &found.index, 1, j->indices + (size_t)o * j->index_width);
+}
+
 static void run_turned(const job *j, int64_t begin, int64_t end)
 {
     _Alignas(64) char turned[TURNED_BYTES];
@@ -199,7 +209,7 @@ static void run_pieces(void *ctx, int64_t begin, int64_t end)
         int64_t n = j->inner - column < j->tile ? j->inner - column : j->tile;
         const char *x = j->x + (size_t)((o * j->length + first) * j->inner + column) * j->width;
         tn_arg *best = j->best + (share * j->outer + o) * j->inner + column;
-        if (j->values) {
+        if (j->values && j->inner > 1) {
             int32_t index[TN_ARG_COLUMNS];
             tn_arg_few(&j->kernels, j->width, x, j->inner, rows, n, index);
             store_few(j, o * j->inner + column, n, 1, index);
@@ -207,8 +217,9 @@ static void run_pieces(void *ctx, int64_t begin, int64_t end)
             tn_arg_columns(&j->kernels, j->width, x, j->inner, rows, n, best);
             for (int64_t i = 0; i < n; i++) best[i].index += first;
         } else {
-            *best = j->kernels.row(x, rows);
-            best->index += first;
+            tn_arg found = j->kernels.row(x, rows);
+            if (j->values) store_one(j, o, found);
+            else *best = (tn_arg){found.key, found.index + first};
         }
     }
 }
@@ -302,7 +313,8 @@ tn_status *tn_reduce_arg(const tn_op *op, const tn_eval_context *ctx, const tn_t
     char *scratch = tn_scratch_alloc(ctx->scratch, c ? tn_combiner_scratch(c) : 1);
     if (!j.best || !p || !scratch) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
     double each = 0.02 * (double)j.width * (j.inner > 1 && j.inner < 16 ? 16 : 1);
-    if (!c && (is_turned(&j) ||
+    bool rows = j.inner == 1 && j.shares == 1;
+    if (!c && (is_turned(&j) || rows ||
                (j.inner >= COLUMNS_AT_LEAST && j.shares == 1 && j.length <= TN_ARG_ROWS))) {
         j.values = results[0].data;
         j.indices = results[1].data;
