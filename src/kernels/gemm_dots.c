@@ -27,6 +27,12 @@ size_t tn_gemm_dots_workspace(const tn_gemm_plan *p)
     return (size_t)((MAX_ROWS + MAX_COLS) * CHUNK * p->e);
 }
 
+/* One long sum. */
+static bool is_line(const tn_gemm_plan *p)
+{
+    return p->m == 1 && p->n == 1 && tn_gemm_dots_are_long(p);
+}
+
 static int log2_below(int64_t x)
 {
     return x >= 4 ? 2 : x >= 2 ? 1 : 0;
@@ -77,17 +83,18 @@ static void arrange(const tn_gemm_plan *p, int64_t rows, int64_t cols, const cha
     }
 }
 
-/* The sums over [begin, end) along k of all rows and `cols` columns, as `sum` orders them; begin is
- * whole lane vectors. */
+/* The sums over [begin, end) along k of all rows and `cols` columns, as `sum` orders them, or of
+ * one by one as `dot_line` does, then lanes by neighbours; begin is whole lane vectors. */
 static void sum_range(const tn_gemm_plan *p, int64_t cols, int64_t begin, int64_t end,
                       const char *a, const char *b, char *buffer, char *out)
 {
     _Alignas(64) char lanes[MAX_ROWS * MAX_COLS * LANE_BYTES], tail_a[MAX_ROWS * LANE_BYTES],
         tail_b[MAX_COLS * LANE_BYTES];
     int64_t per_step = LANE_BYTES / p->e, whole = end / per_step * per_step, m = p->m;
-    bool a_direct = a_is_direct(p), widens = p->narrow_dots && a_direct;
+    bool line = is_line(p);
+    bool a_direct = a_is_direct(p), widens = p->narrow_dots && a_direct && !line;
     bool both_direct = a_direct && (p->b_plain || widens);
-    memset(lanes, 0, (size_t)(m * cols * LANE_BYTES));
+    memset(lanes, 0, (size_t)(line ? 4 : m * cols) * LANE_BYTES);
     char *buffer_b = buffer + MAX_ROWS * CHUNK * p->e;
     for (int64_t p0 = begin; p0 < whole;) {
         int64_t k = both_direct ? whole - begin : tn_least(CHUNK, whole - p0);
@@ -104,6 +111,7 @@ static void sum_range(const tn_gemm_plan *p, int64_t cols, int64_t begin, int64_
             chunk_b = buffer_b, b_col = CHUNK * p->e;
         }
         if (widens) sum_narrow(p, cols, k / per_step, chunk_a, chunk_b, lanes);
+        else if (line) p->loops->dot_line(k / per_step, chunk_a, chunk_b, lanes);
         else sum(p, m, cols, k / per_step, chunk_a, a_row, chunk_b, b_col, lanes);
         p0 += k;
     }
@@ -118,6 +126,12 @@ static void sum_range(const tn_gemm_plan *p, int64_t cols, int64_t begin, int64_
             p->load_b(tail_b + j * LANE_BYTES, b + j * p->b_col + whole * p->b_row, p->b_row,
                       end - whole);
         sum(p, m, cols, 1, tail_a, LANE_BYTES, tail_b, LANE_BYTES, lanes);
+    }
+    if (line) {
+        tn_gemm_store *add = tn_gemm_store_for(p->kind, tn_gemm_kind_type(p->kind));
+        add(lanes, p->e, lanes + LANE_BYTES, per_step, true);
+        add(lanes + 2 * LANE_BYTES, p->e, lanes + 3 * LANE_BYTES, per_step, true);
+        add(lanes, p->e, lanes + 2 * LANE_BYTES, per_step, true);
     }
     p->loops->reduce_lanes(lanes, m * cols, out);
 }

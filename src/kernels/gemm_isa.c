@@ -420,6 +420,7 @@ static void copy_panel(char *dst, const char *src, int64_t src_row, int64_t rows
      .dot_rows = 1 << DR,                                                                          \
      .dot_cols = 1 << DC,                                                                          \
      .dots = all_dots_##name,                                                                      \
+     .dot_line = dot_line_##name,                                                                  \
      .reduce_lanes = reduce_lanes_##name,                                                          \
      .dot_row = dot_row_##name,                                                                    \
      .stream = stream_##name,                                                                      \

@@ -85,6 +85,8 @@ typedef struct {
     tn_gemm_dots *const *dots; /* [3 * log2 rows + log2 cols] */
     /* One row by 1 or 4 columns of narrower elements; see tn_gemm_narrow. */
     tn_gemm_dots *const *narrow_dots[TN_GEMM_NARROW_COUNT];
+    /* One row by one column: step s of lanes is added to lanes[s % 4]. */
+    void (*dot_line)(int64_t steps, const char *a, const char *b, char *lanes);
     /* out[i] = the sum of lanes[i], in a fixed tree. */
     void (*reduce_lanes)(const char *lanes, int64_t n, char *out);
     /* The same sums of one row by `cols` columns, all of k at once: out[j]. */

@@ -131,6 +131,38 @@ static tn_op *matrix_dot(const char *operands, const char *result)
     return op;
 }
 
+/* One sum in parts, several lanes at a time: of whole numbers, so that all orders give the same. */
+TEST(long_sums_miss_nothing)
+{
+    static float x[70070];
+    static double y[70070];
+    static uint16_t z[70070];
+    static const int lengths[] = {32769, 32784, 40009, 65600, 70070};
+    for (int i = 0; i < 70070; i++) {
+        x[i] = (float)(i * 7 % 13 - 6);
+        y[i] = x[i];
+        uint32_t bits;
+        memcpy(&bits, &x[i], 4);
+        z[i] = (uint16_t)(bits >> 16);
+    }
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        double want = 0, d;
+        float f;
+        char type[64];
+        int n = lengths[k];
+        for (int i = 0; i < n; i++) want += y[i] * y[i];
+        snprintf(type, sizeof type, "1x%dxf32, %dx1xf32", n, n);
+        RUN(matrix_dot(type, "1x1xf32"), IN(x, x), OUT(&f));
+        assert_true(f == want);
+        snprintf(type, sizeof type, "1x%dxf64, %dx1xf64", n, n);
+        RUN(matrix_dot(type, "1x1xf64"), IN(y, y), OUT(&d));
+        assert_true(d == want);
+        snprintf(type, sizeof type, "1x%dxbf16, %dx1xbf16", n, n);
+        RUN(matrix_dot(type, "1x1xf32"), IN(z, z), OUT(&f));
+        assert_true(f == want);
+    }
+}
+
 TEST(sums_of_nothing_are_zero)
 {
     float out[6] = {1, 1, 1, 1, 1, 1};
@@ -276,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_dimension_numbers),
+        cmocka_unit_test(long_sums_miss_nothing),
         cmocka_unit_test(sums_of_nothing_are_zero),
         cmocka_unit_test(integers_wrap_and_widen),
         cmocka_unit_test(half_floats_are_summed_in_f32),
