@@ -333,6 +333,20 @@ static const char apart[] =
     "(tensor<2xRx3xCxT>, tensor<T>) -> tensor<RxT>\n"
     "return %s, %m, %a : tensor<2x3xf32>, tensor<Rx3xT>, tensor<RxT>\n}\n";
 
+/* The sum of long lines, and of squares around their means; all lines but one lie far from 0. */
+static const char variance[] =
+    "func.func @main(%x: tensor<RxCxT>, %n: tensor<T>) -> (tensor<RxT>, tensor<RxT>) {\n"
+    "%zero = stablehlo.constant dense<0.0> : tensor<T>\n"
+    "%s = stablehlo.reduce(%x init: %zero) " SUM
+    "%nb = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<T>) -> tensor<RxT>\n"
+    "%one = stablehlo.constant dense<1.0> : tensor<RxT>\n"
+    "%m = stablehlo.multiply %s, %one : tensor<RxT>\n"
+    "%o = stablehlo.divide %m, %nb : tensor<RxT>\n"
+    "%mb = stablehlo.broadcast_in_dim %o, " OVER_ROWS
+    "%d = stablehlo.subtract %x, %mb : tensor<RxCxT>\n"
+    "%q = stablehlo.multiply %d, %d : tensor<RxCxT>\n"
+    "%v = stablehlo.reduce(%q init: %zero) " SUM "return %s, %v : tensor<RxT>, tensor<RxT>\n}\n";
+
 static bool by_evaluators; /* one of the ways is as it is, without passes */
 
 enum { VALUES = 4 };
@@ -667,10 +681,63 @@ static void products_give_what_they_give_alone(void **unused)
     assert_int_equal(n_rows_steps, 1);
 }
 
+/* Blocks of 2^k, of another number, and lines that have none. */
+static void squares_around_means_of_long_lines(void **unused)
+{
+    enum { ROWS = 3 };
+    static const struct {
+        int columns;
+        bool wide, in_blocks;
+    } cases[] = {{1 << 17, false, true},
+                 {75000, false, true},
+                 {200003, false, false},
+                 {1 << 16, true, true},
+                 {80000, true, true}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        int n = cases[c].columns;
+        bool wide = cases[c].wide;
+        char *program = instance(variance, ROWS, n, wide ? "f64" : "f32");
+        tn_source source = {.read = read_program, .read_ctx = program};
+        tn_executable *e;
+        MUST(tn_compile_source(&source, &e));
+        double *x = malloc((size_t)(ROWS * n) * 8), length[1] = {n}, got[2][ROWS] = {{0}};
+        float *narrow = malloc((size_t)(ROWS * n) * 4), few[2][ROWS], narrow_length = (float)n;
+        uint32_t seed = 1;
+        for (int i = 0; i < ROWS * n; i++) {
+            seed = seed * 1664525 + 1013904223;
+            narrow[i] = (float)(int32_t)seed * 0x1p-31f + (float)(i / n * 100);
+            x[i] = narrow[i];
+        }
+        void *args[] = {wide ? (void *)x : narrow, wide ? (void *)length : &narrow_length};
+        void *results[] = {wide ? (void *)got[0] : few[0], wide ? (void *)got[1] : few[1]};
+        MUST(run_executable(e, args, results));
+        for (int r = 0; r < ROWS; r++) {
+            double sum = 0, squares = 0;
+            for (int i = 0; i < n; i++) sum += x[r * n + i];
+            for (int i = 0; i < n; i++)
+                squares += (x[r * n + i] - sum / n) * (x[r * n + i] - sum / n);
+            double s = wide ? got[0][r] : (double)few[0][r],
+                   v = wide ? got[1][r] : (double)few[1][r];
+            assert_true(fabs(s - sum) <= 1e-6 * n * (1 + 100 * r));
+            assert_true(fabs(v - squares) <= (wide ? 1e-12 : 1e-6) * squares);
+        }
+        uint32_t reads = 0; /* steps with the lines */
+        for (uint32_t i = 0; i < e->n_steps; i++)
+            for (uint32_t k = 0; k < e->steps[i].n_operands; k++)
+                reads += tn_type_elements(e->steps[i].refs[k].type) == (int64_t)ROWS * n;
+        assert_int_equal(reads, cases[c].in_blocks ? 1 : 2);
+        free(x);
+        free(narrow);
+        free(program);
+        tn_executable_release(e);
+    }
+}
+
 static int run(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_give_what_their_ops_give),
                                        cmocka_unit_test(short_rows_are_turned),
+                                       cmocka_unit_test(squares_around_means_of_long_lines),
                                        cmocka_unit_test(reductions_apart_are_those_of_evaluators),
                                        cmocka_unit_test(what_is_laid_out_is_as_its_ops_give_it),
                                        cmocka_unit_test(powers_by_halves_are_roots),
