@@ -4,6 +4,7 @@
 
 #include "executable/compile_options.h"
 #include "executable/program_test.h"
+#include "kernels/math_f32.h"
 
 enum { ROOM = 64 };
 
@@ -56,6 +57,118 @@ static void operands_are_lined_up_at_their_last_dimension(void **state)
         "-> tensor<2x4xf32>\nreturn %r : tensor<2x4xf32>\n}",
         2, 1, 10, 0.5f, 10, 1, 20, 0.5f, 20);
 }
+
+/* What MLIR's passes make of erf and erfc. */
+static void add(char **text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    *text += vsprintf(*text, format, args);
+    va_end(args);
+}
+#define T "tensor<4xf32>"
+
+static void number(char **text, const char *name, double v)
+{
+    add(text, "%%%s = stablehlo.constant dense<%.9e> : " T "\n", name, (double)(float)v);
+}
+
+static void simple(char **text, const char *name, const char *op, const char *operands)
+{
+    add(text, "%%%s = stablehlo.%s %s : " T "\n", name, op, operands);
+}
+
+/* %name is Horner's rule. */
+static void polynomial(char **text, const char *name, const char *of, uint32_t n, const double *c)
+{
+    add(text, "%%%s0 = stablehlo.constant dense<%.9e> : " T "\n", name, (double)(float)c[0]);
+    for (uint32_t i = 1; i < n; i++) {
+        add(text, "%%%sc%u = stablehlo.constant dense<%.9e> : " T "\n", name, i,
+            (double)(float)c[i]);
+        add(text, "%%%sm%u = stablehlo.multiply %%%s%u, %%%s : " T "\n", name, i, name, i - 1, of);
+        add(text, "%%%s%u = stablehlo.add %%%sm%u, %%%sc%u : " T "\n", name, i, name, i, name, i);
+    }
+}
+#define POLYNOMIAL(name, of, ...)                                                                  \
+    polynomial(&at, name, of, sizeof((double[]){__VA_ARGS__}) / sizeof(double),                    \
+               (double[]){__VA_ARGS__})
+
+static void erf_in_ops(char *at, double last)
+{
+    add(&at, "func.func @main(%%a: " T ") -> " T " {\n");
+    number(&at, "one", 1), number(&at, "minus", -1), number(&at, "least", -4);
+    number(&at, "most", 4);
+    simple(&at, "t", "clamp", "%least, %a, %most");
+    simple(&at, "s", "multiply", "%t, %t");
+    POLYNOMIAL("p", "s", -2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06,
+               -5.69250639462346e-05, -7.34990630326855e-04, -2.95459980854025e-03, last);
+    POLYNOMIAL("q", "s", -1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03,
+               -7.37332916720468e-03, -1.42647390514189e-02);
+    simple(&at, "n", "multiply", "%t, %p6");
+    simple(&at, "d", "divide", "%n, %q4");
+    simple(&at, "r", "clamp", "%minus, %d, %one");
+    add(&at, "return %%r : " T "\n}\n");
+}
+
+static void erfc_in_ops(char *at)
+{
+    add(&at, "func.func @main(%%a: " T ") -> " T " {\n");
+    number(&at, "zero", 0), number(&at, "one", 1), number(&at, "two", 2);
+    number(&at, "least", -88.72283905206835);
+    simple(&at, "s", "multiply", "%a, %a");
+    simple(&at, "n", "negate", "%s");
+    simple(&at, "size", "abs", "%a");
+    simple(&at, "u", "divide", "%one, %s");
+    simple(&at, "e", "exponential", "%n");
+    simple(&at, "i", "divide", "%one, %size");
+    simple(&at, "ei", "multiply", "%e, %i");
+    POLYNOMIAL("p", "u", 2.326819970068386e-2, -1.387039388740657e-1, 3.687424674597105e-1,
+               -5.824733027278666e-1, 6.210004621745983e-1, -4.944515323274145e-1,
+               3.404879937665872e-1, -2.741127028184656e-1, 5.638259427386472e-1);
+    POLYNOMIAL("q", "u", -1.047766399936249e+1, 1.297719955372516e+1, -7.495518717768503,
+               2.921019019210786, -1.015265279202700, 4.218463358204948e-1, -2.820767439740514e-1,
+               5.641895067754075e-1);
+    POLYNOMIAL("v", "s", 7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3,
+               -2.685381193529856e-2, 1.128358514861418e-1, -3.761262582423300e-1,
+               1.128379165726710);
+#define LESS(name, a, b)                                                                           \
+    add(&at,                                                                                       \
+        "%%" name " = stablehlo.compare LT, %%" a ", %%" b " : (" T ", " T ") -> tensor<4xi1>\n")
+#define SELECT(name, m, a, b)                                                                      \
+    add(&at, "%%" name " = stablehlo.select %%" m ", %%" a ", %%" b " : tensor<4xi1>, " T "\n")
+    LESS("below2", "size", "two");
+    SELECT("g", "below2", "p8", "q7");
+    simple(&at, "y", "multiply", "%ei, %g");
+    LESS("under", "n", "least");
+    SELECT("z", "under", "zero", "y");
+    LESS("negative", "a", "zero");
+    simple(&at, "other", "subtract", "%two, %z");
+    SELECT("far", "negative", "other", "z");
+    simple(&at, "w", "multiply", "%a, %v6");
+    simple(&at, "near", "subtract", "%one, %w");
+    LESS("below1", "size", "one");
+    SELECT("r", "below1", "near", "far");
+    add(&at, "return %%r : " T "\n}\n");
+}
+
+static void error_functions_are_found_in_their_expansions(void **state)
+{
+    static char text[16384];
+    float in[ROOM] = {3.3098612f, -0.3f, 0, 9}, want[4], far[ROOM] = {8.85096f, -0.3f, 0.7f, 9.3f};
+    erf_in_ops(text, -1.60960333262415e-02);
+    for (int i = 0; i < 4; i++) want[i] = tn_erf_f32(in[i]);
+    assert_true(fabs((double)want[0] - erf((double)in[0])) < 0x1p-24);
+    run(text, (float *[]){in}, 1, want, 4);
+    erfc_in_ops(text);
+    for (int i = 0; i < 4; i++) want[i] = tn_erfc_f32(far[i]);
+    assert_true(fabs((double)want[0] / erfc((double)far[0]) - 1) < 0x1.4p-22);
+    run(text, (float *[]){far}, 1, want, 4);
+    /* Anything else is what it says. */
+    erf_in_ops(text, -3.2e-02);
+    want[0] = 1, want[1] = -0.647938132f, want[2] = 0, want[3] = 1;
+    run(text, (float *[]){in}, 1, want, 4);
+}
+#undef T
 
 static void functions_are_rounded_right(void **state)
 {
@@ -119,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operands_are_lined_up_at_their_last_dimension),
+        cmocka_unit_test(error_functions_are_found_in_their_expansions),
         cmocka_unit_test(functions_are_rounded_right),
         cmocka_unit_test(scans_carry_along_a_dimension),
         cmocka_unit_test(ragged_rows_have_their_own_matrix),

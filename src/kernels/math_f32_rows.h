@@ -30,14 +30,18 @@
 #define LN2_LOW  K(-0x1.05c61p-29f)
 
 /* x = n ln 2 + r: e^r = 1 + r p. */
-#define SPLIT_EXP(x)                                                                               \
+#define REDUCE_EXP(x)                                                                              \
     V t = FMA(x, K(0x1.715476p+0f), ROUNDER), n = SUB(t, ROUNDER);                                 \
-    V r = FNMA(n, LN2_LOW, FNMA(n, LN2_HIGH, x));                                                  \
+    V r = FNMA(n, LN2_LOW, FNMA(n, LN2_HIGH, x))
+#define EXP_TERMS                                                                                  \
     V p = FMA(K(0x1.6ac15cp-10f), r, K(0x1.123da6p-7f));                                           \
     p = FMA(p, r, K(0x1.555858p-5f));                                                              \
     p = FMA(p, r, K(0x1.55548cp-3f));                                                              \
     p = FMA(p, r, K(0x1.fffffcp-2f));                                                              \
     p = FMA(p, r, K(1.0f))
+#define SPLIT_EXP(x)                                                                               \
+    REDUCE_EXP(x);                                                                                 \
+    EXP_TERMS
 
 /* What gives 0 (all that a mask leaves out of a softmax) mustn't get there by scaling: numbers
  * below the normal ones take x86 more than a hundred cycles. */
@@ -105,6 +109,84 @@ FUNCTION(tanh)
     return WITH_SIGN(FMA(p, y, most), a);
 }
 
+/* |a| from 0 to where all is 1 in 8 parts of one width, which FMA(|a|, 7.49 / 3.92, ROUNDER)
+ * numbers; polynomials as those of tanh. y is |a| in the first part and less than erf in others. */
+static const float erf_at[8] = {0.0f,           0x1.0bf69ap-1f, 0x1.0bf63cp+0f, 0x1.91f218p+0f,
+                                0x1.0bf584p+1f, 0x1.4ef1aap+1f, 0x1.930c7cp+1f, 0x1.d8788p+1f};
+static const float erf_0[8] = {0.0f,          0x1.14e2a4p-1f, 0x1.b8efe4p-1f, 0x1.f27d4ep-1f,
+                               0x1.fe6d8p-1f, 0x1.ffe3dp-1f,  0x1.fffee4p-1f, 0x1.fffffap-1f};
+static const float erf_1[8] = {0x1.06eba8p-3f, 0x1.b74e3ep-1f,  0x1.824d5cp-2f,  0x1.88cfe6p-4f,
+                               0x1.cdfc82p-7f, 0x1.3a366ep-10f, 0x1.d3e54cp-15f, 0x1.6ea678p-20f};
+static const float erf_2[8] = {-0x1.236ab6p-21f, -0x1.cbd5c2p-2f, -0x1.945a44p-2f,
+                               -0x1.3460cap-3f,  -0x1.e3918p-6f,  -0x1.9b196cp-9f,
+                               -0x1.70583ap-13f, -0x1.52c16ep-18f};
+static const float erf_3[8] = {-0x1.811e66p-2f, -0x1.08ea5p-3f, 0x1.32af44p-3f,  0x1.015e12p-3f,
+                               0x1.2b03dcp-5f,  0x1.4c38d4p-8f, 0x1.6e0dc8p-12f, 0x1.8ee7dp-17f};
+static const float erf_4[8] = {-0x1.51a6a6p-11f, 0x1.77ce76p-3f,  0x1.b450c4p-5f,
+                               -0x1.8ccbcap-5f,  -0x1.d0c90ap-6f, -0x1.6e69bap-8f,
+                               -0x1.01407p-11f,  -0x1.4d8d1cp-16f};
+static const float erf_5[8] = {0x1.e3b246p-4f, 0x1.3d8916p-10f, -0x1.0cf042p-4f, -0x1.043da6p-7f,
+                               0x1.9aa634p-7f, 0x1.20fad2p-8f,  0x1.1d5ecap-11f, 0x1.e06518p-16f};
+static const float erf_6[8] = {-0x1.3d6366p-6f, -0x1.88cf84p-5f, 0x1.15a15ap-7f,   0x1.0ece7cp-6f,
+                               -0x1.2e85p-10f,  -0x1.2a87cap-9f, -0x1.cd6f4ep-12f, -0x1.22631p-15f};
+
+FUNCTION(erf)
+{
+    V size = IAND(a, BITS(0x7fffffff)), x = LESS(K(3.92f), size);
+    V i = FMA(x, K(0x1.e92492p+0f), ROUNDER), y = SUB(x, AT(erf_at, i));
+    V p = FMA(AT(erf_6, i), y, AT(erf_5, i));
+    p = FMA(p, y, AT(erf_4, i));
+    p = FMA(p, y, AT(erf_3, i));
+    p = FMA(p, y, AT(erf_2, i));
+    p = FMA(p, y, AT(erf_1, i));
+    return WITH_SIGN(FMA(p, y, MORE(AT(erf_0, i), y)), a);
+}
+
+/* erfc(x) = e^(-x x) g for x of 0 and more: what rounding loses of x x goes into e's argument, and
+ * g has 8 parts whose bounds are where FMA(x, 14.992 / 10.0546875, 1) passes 3/2, 2, 3, 4, 6, 8 and
+ * 12; the tables begin with the third. Others are 2 less that. */
+static const float erfc_at[8] = {0x1.0189a6p+0f, 0x1.ad3ac8p+0f, 0x1.576232p+1f, 0x1.0189a4p+2f,
+                                 0x1.824e7cp+2f, 0x1.16e998p+3f, 0x1.576286p-3f, 0x1.018984p-1f};
+static const float erfc_0[8] = {0x1.b42bbap-2f, 0x1.2df632p-2f, 0x1.958676p-3f, 0x1.16fd8p-3f,
+                                0x1.79cd68p-4f, 0x1.076c6p-4f,  0x1.abe512p-1f, 0x1.3a727p-1f};
+static const float erfc_1[8] = {-0x1.15e0fcp-2f, -0x1.1dc00ap-3f, -0x1.0e41aap-4f, -0x1.065ee4p-5f,
+                                -0x1.e7d7e2p-7f, -0x1.dd66bp-8f,  -0x1.b23dc4p-1f, -0x1.05651ep-1f};
+static const float erfc_2[8] = {0x1.393f08p-3f, 0x1.f33fdep-5f, 0x1.58274p-6f,  0x1.e165bep-8f,
+                                0x1.371c9cp-9f, 0x1.ade82p-11f, 0x1.631618p-1f, 0x1.6dedfp-2f};
+static const float erfc_3[8] = {-0x1.40d74p-4f,   -0x1.97e52ep-6f, -0x1.a4bf7cp-8f,
+                                -0x1.af801cp-10f, -0x1.881dep-12f, -0x1.80c4f2p-14f,
+                                -0x1.f39aecp-2f,  -0x1.c3a37ep-3f};
+static const float erfc_4[8] = {0x1.2f9c58p-5f, 0x1.3a8c2cp-7f,  0x1.ef24ecp-10f, 0x1.7a4194p-12f,
+                                0x1.e7847p-15f, 0x1.561cf4p-17f, 0x1.392fb6p-2f,  0x1.f8b17ep-4f};
+static const float erfc_5[8] = {-0x1.0cde82p-6f,  -0x1.cd0bcep-9f, -0x1.1a03b2p-11f,
+                                -0x1.451e5ap-14f, -0x1.2be62p-17f, -0x1.2ec116p-20f,
+                                -0x1.65c074p-3f,  -0x1.035faep-4f};
+static const float erfc_6[8] = {0x1.cf981ep-8f,  0x1.4a2df2p-10f, 0x1.4b19a4p-13f, 0x1.1c3866p-16f,
+                                0x1.8ce708p-20f, 0x1.1596c6p-23f, 0x1.7dfacp-4f,   0x1.f4f12ep-6f};
+static const float erfc_7[8] = {-0x1.6c11fcp-9f,  -0x1.c2e804p-12f, -0x1.6399dcp-15f,
+                                -0x1.cf2cfap-19f, -0x1.e7a126p-23f, -0x1.dd447ap-27f,
+                                -0x1.72a458p-5f,  -0x1.fdce94p-7f};
+
+FUNCTION(erfc)
+{
+    V size = IAND(a, BITS(0x7fffffff)), x = LESS(K(10.0546875f), size);
+    V i = ISAR(FMA(x, K(0x1.7db52ep+0f), K(1.0f)), 22), y = SUB(x, AT(erfc_at, i));
+    V g = FMA(AT(erfc_7, i), y, AT(erfc_6, i));
+    g = FMA(g, y, AT(erfc_5, i));
+    g = FMA(g, y, AT(erfc_4, i));
+    g = FMA(g, y, AT(erfc_3, i));
+    g = FMA(g, y, AT(erfc_2, i));
+    g = FMA(g, y, AT(erfc_1, i));
+    g = FMA(g, y, AT(erfc_0, i));
+    V square = FNMA(x, x, K(0.0f)), lost = FMA(x, x, square);
+    REDUCE_EXP(square);
+    r = SUB(r, lost);
+    EXP_TERMS;
+    M some = NOT_LT(K(0x1.41bffep+3f), x);
+    V tail = SCALE_WHERE(some, FMA(MUL(p, r), g, g), n, t);
+    return PICK(LT(a, K(0.0f)), SUB(K(2.0f), tail), tail);
+}
+
 /* log(1 + f) - f with s = f f, from -1/4 to 1/2. */
 #define LOG_TERMS(f, s)                                                                            \
     V p = FMA(K(-0x1.6d05e6p-5f), f, K(0x1.aa982ep-4f));                                           \
@@ -141,6 +223,8 @@ FUNCTION(log1p)
     return LOG_OF(WITH_SIGN(FNMA(of.n, LN2_HIGH, l), a), u);
 }
 
+#undef REDUCE_EXP
+#undef EXP_TERMS
 #undef SPLIT_EXP
 #undef LOG_TERMS
 #undef ROUNDER

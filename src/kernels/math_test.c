@@ -106,6 +106,8 @@ static void f32_functions_are_accurate(void **unused)
     CHECK_1(float, f32, log, logl, 1);
     CHECK_1(float, f32, log1p, log1pl, 1);
     CHECK_1(float, f32, tanh, tanhl, 1);
+    CHECK_1(float, f32, erf, erfl, 1);
+    CHECK_1(float, f32, erfc, erfcl, 2.5);
     CHECK_1(float, f32, logistic, logistic, 1);
     CHECK_1(float, f32, sin, sinl, 0.76);
     CHECK_1(float, f32, cos, cosl, 0.76);
@@ -192,6 +194,8 @@ static void special_values_are_those_of_c(void **unused)
     BOTH_1(log, logl)
     BOTH_1(log1p, log1pl)
     BOTH_1(tanh, tanhl)
+    BOTH_1(erf, erfl)
+    BOTH_1(erfc, erfcl)
     BOTH_1(logistic, logistic)
     BOTH_1(sin, sinl)
     BOTH_1(cos, cosl)

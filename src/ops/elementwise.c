@@ -82,6 +82,8 @@ double tn_elementwise_cost(const tn_op *op)
     case TN_OP_atan2:
     case TN_OP_cbrt:
     case TN_OP_cosine:
+    case TN_OP_erf:
+    case TN_OP_erfc:
     case TN_OP_exponential:
     case TN_OP_exponential_minus_one:
     case TN_OP_log:

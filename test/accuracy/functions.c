@@ -38,7 +38,7 @@ int exponent_of_quad(quad x)
     }
 // clang-format off
 REAL_1(exp) REAL_1(expm1) REAL_1(log) REAL_1(log1p) REAL_1(sqrt) REAL_1(cbrt) REAL_1(sin)
-REAL_1(cos) REAL_1(tan) REAL_1(tanh)
+REAL_1(cos) REAL_1(tan) REAL_1(tanh) REAL_1(erf) REAL_1(erfc)
     // clang-format on
 
     static quad real_rsqrt(double a, double b)
@@ -160,6 +160,8 @@ const function functions[] = {
     {"cosine", TN_OP_cosine, 1, real_cos, complex_cos, 80},
     {"tan", TN_OP_tan, 1, real_tan, complex_tan, 80},
     {"tanh", TN_OP_tanh, 1, real_tanh, complex_tanh, 80},
+    {"erf", TN_OP_erf, 1, real_erf, NULL, 0},
+    {"erfc", TN_OP_erfc, 1, real_erfc, NULL, 0},
     {"logistic", TN_OP_logistic, 1, real_logistic, complex_logistic, 80, true},
     {"sign", TN_OP_sign, 1, real_sign, complex_sign, 1e15},
     {"atan2", TN_OP_atan2, 2, real_atan2, NULL, 0},
