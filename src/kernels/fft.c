@@ -14,6 +14,9 @@
 #define LONG_LINE  4096
 #define SHORT_LINE 256
 #define FEW_LINES  8
+/* Lines that go one at a time, of few and of many. */
+#define LONGEST_ALONE 8192
+#define LONGEST_LINE  32768
 
 /* exp(-2 pi i k / n): the angle is first brought into an eighth of the circle. */
 static void root_of_unity(int64_t k, int64_t n, double *re, double *im)
@@ -40,8 +43,8 @@ static void root_of_unity(int64_t k, int64_t n, double *re, double *im)
 static void *take(tn_fft_plan *p, size_t n, size_t width)
 {
     if (n > SIZE_MAX / 64) return NULL;
-    p->bytes += (n + 8) * width;
-    return malloc((n + 8) * width);
+    p->bytes += (n + 16) * width; /* a vector may be read from any element */
+    return malloc((n + 16) * width);
 }
 
 static void put(const tn_fft_plan *p, void *re, void *im, int64_t at, double r, double i)
@@ -52,6 +55,17 @@ static void put(const tn_fft_plan *p, void *re, void *im, int64_t at, double r, 
     } else {
         ((float *)re)[at] = (float)r;
         ((float *)im)[at] = (float)i;
+    }
+}
+
+static void put_roots(const tn_fft_plan *p, int64_t re, int64_t im, double r, double i)
+{
+    if (p->wide) {
+        ((double *)p->roots)[re] = r;
+        ((double *)p->roots)[im] = i;
+    } else {
+        ((float *)p->roots)[re] = (float)r;
+        ((float *)p->roots)[im] = (float)i;
     }
 }
 
@@ -84,15 +98,17 @@ static void root(const roots *r, int64_t k, double *re, double *im)
     *im = ar * bi + ai * br;
 }
 
-/* Factors n into radices[], the larger ones of small primes first; false if a prime is too large.
- */
+/* Factors n into radices[], those of 2 first, as few as may be; false if a prime is too large. */
 static bool factor(int64_t n, int64_t *radices, int *n_radices)
 {
-    static const int64_t first[] = {4, 2, 3};
     *n_radices = 0;
-    for (int i = 0; i < 3; i++)
-        for (; n % first[i] == 0; n /= first[i]) radices[(*n_radices)++] = first[i];
-    for (int64_t r = 5; r <= LARGEST_RADIX; r += 2)
+    for (int twos = n > 0 ? __builtin_ctzll((uint64_t)n) : 0; twos > 0;) {
+        int bits = twos == 1 ? 1 : twos == 2 || twos == 4 ? 2 : 3;
+        radices[(*n_radices)++] = 1 << bits;
+        twos -= bits;
+        n >>= bits;
+    }
+    for (int64_t r = 3; r <= LARGEST_RADIX; r += 2)
         for (; n % r == 0; n /= r) radices[(*n_radices)++] = r;
     return n == 1;
 }
@@ -106,13 +122,36 @@ static int64_t divisor(int64_t n)
     return best;
 }
 
-tn_fft_way tn_fft_choose(int64_t n, int64_t lines)
+tn_fft_way tn_fft_choose(int64_t n, int64_t lines, bool contiguous, bool wide)
 {
-    int64_t radices[64];
+    int64_t radices[64], lanes = tn_fft_lanes(wide);
     int n_radices;
     if (!factor(n, radices, &n_radices)) return TN_FFT_CHIRP;
+    if (contiguous && n % lanes == 0 && n >= lanes * lanes &&
+        n <= (lines < FEW_LINES ? LONGEST_ALONE : LONGEST_LINE))
+        return TN_FFT_LINE;
     bool is_long = n > LONG_LINE || (n >= SHORT_LINE && lines < FEW_LINES);
     return is_long && divisor(n) >= 8 ? TN_FFT_SPLIT : TN_FFT_LINES;
+}
+
+/* The roots that each pass of a small radix wants, in order: w^(j k), j < radix, k < m. */
+static bool prepare_passes(tn_fft_plan *p, const roots *r)
+{
+    p->roots = take(p, (size_t)p->n * 2, p->wide ? sizeof(double) : sizeof(float));
+    if (!p->roots) return false;
+    int64_t at = 0, rest = p->n, step = 1;
+    for (int i = 0; i < p->n_radices; i++) {
+        int64_t radix = p->radices[i];
+        rest /= radix;
+        for (int64_t k = 0; k < rest && TN_FFT_HAS_PASS(radix); k++)
+            for (int64_t j = 1; j < radix; j++, at += 2) {
+                double re, im;
+                root(r, j * k * step, &re, &im);
+                put_roots(p, at, at + 1, re, im);
+            }
+        step *= radix;
+    }
+    return true;
 }
 
 static bool prepare_lines(tn_fft_plan *p)
@@ -128,8 +167,9 @@ static bool prepare_lines(tn_fft_plan *p)
         root(&r, k, &re, &im);
         put(p, p->root_re, p->root_im, k, re, im);
     }
+    bool ok = p->way == TN_FFT_ROOTS || prepare_passes(p, &r);
     free(r.coarse_re);
-    return true;
+    return ok;
 }
 
 static bool prepare_split(tn_fft_plan *p)
@@ -153,6 +193,28 @@ static bool prepare_split(tn_fft_plan *p)
     return true;
 }
 
+static bool prepare_line(tn_fft_plan *p)
+{
+    roots r;
+    size_t width = p->wide ? sizeof(double) : sizeof(float);
+    int64_t lanes = tn_fft_lanes(p->wide), m = p->n / lanes, blocks = (m + lanes - 1) / lanes;
+    p->columns = tn_fft_plan_take(m, p->wide, TN_FFT_LINES, NULL);
+    p->roots = take(p, (size_t)(2 * blocks * lanes * lanes), width);
+    if (!p->columns || !p->roots || !begin_roots(&r, p->n)) return false;
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t first = (b + 1) * lanes < m ? b * lanes : m - lanes;
+        for (int64_t j = 0; j < lanes; j++)
+            for (int64_t l = 0; l < lanes; l++) {
+                double re, im;
+                root(&r, j * (first + l), &re, &im);
+                int64_t at = 2 * (b * lanes + j) * lanes + l;
+                put_roots(p, at, at + lanes, re, im);
+            }
+    }
+    free(r.coarse_re);
+    return true;
+}
+
 /* The least product of 2, 3 and 5 that is no smaller, with a factor of 16 so that it splits well.
  */
 static int64_t smooth_length(int64_t n)
@@ -170,7 +232,7 @@ static int64_t smooth_length(int64_t n)
 static bool prepare_chirp(tn_fft_plan *p, tn_fft_transform_fn *transform)
 {
     int64_t n = p->n, m = smooth_length(2 * n - 1);
-    p->convolution = tn_fft_plan_take(m, true, tn_fft_choose(m, 1), NULL);
+    p->convolution = tn_fft_plan_take(m, true, tn_fft_choose(m, 1, true, true), NULL);
     p->chirp_re = take(p, (size_t)n, sizeof(double));
     p->chirp_im = take(p, (size_t)n, sizeof(double));
     p->kernel = take(p, (size_t)m * 2, sizeof(double));
@@ -193,6 +255,7 @@ static void free_plan(tn_fft_plan *p)
     tn_fft_plan_give(p->convolution);
     free(p->root_re);
     free(p->root_im);
+    free(p->roots);
     free(p->turn_re);
     free(p->turn_im);
     free(p->chirp_re);
@@ -250,6 +313,7 @@ const tn_fft_plan *tn_fft_plan_take(int64_t n, bool wide, tn_fft_way way,
     p->wide = wide;
     p->way = way;
     bool ok = way == TN_FFT_SPLIT   ? prepare_split(p)
+              : way == TN_FFT_LINE  ? prepare_line(p)
               : way == TN_FFT_CHIRP ? prepare_chirp(p, transform)
                                     : prepare_lines(p);
     if (!ok) {
@@ -289,7 +353,8 @@ int64_t tn_fft_lanes(bool wide)
 
 size_t tn_fft_work(const tn_fft_plan *p)
 {
-    return (size_t)(p->n + 1) * 4 * 64;
+    int64_t vectors = p->way == TN_FFT_LINE ? p->columns->n : p->n;
+    return (size_t)(vectors + 1) * 4 * 64;
 }
 
 void tn_fft_run(const tn_fft_group *g)

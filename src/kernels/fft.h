@@ -3,8 +3,10 @@
  * lines at once as a vector has lanes.
  *
  * y[j] = sum over k of x[k] exp(-2 pi i j k / n), computed in the type of the data, f32 or f64.
- * Errors grow with log n. Three ways:
+ * Errors grow with log n. The ways:
  * - TN_FFT_LINES: lengths of small primes by Stockham passes, a group of lines at a time
+ * - TN_FFT_LINE: contiguous lines whose length is a multiple of a vector's, one at a time, so that
+ *   work stays in the first cache
  * - TN_FFT_SPLIT: one long line as n1 times n2: columns, roots of unity, rows
  * - TN_FFT_CHIRP: other lengths as a convolution of a smooth one (Bluestein), always in f64
  *
@@ -16,7 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum { TN_FFT_LINES, TN_FFT_SPLIT, TN_FFT_CHIRP, TN_FFT_ROOTS } tn_fft_way;
+typedef enum { TN_FFT_LINES, TN_FFT_LINE, TN_FFT_SPLIT, TN_FFT_CHIRP, TN_FFT_ROOTS } tn_fft_way;
+
+/* Radices whose passes are written out; others are computed by the definition. */
+#define TN_FFT_HAS_PASS(r) (((r) >= 3 && (r) <= 5) || (r) == 8)
 
 /* Arrays are of float, or of double if `wide`. */
 typedef struct tn_fft_plan tn_fft_plan;
@@ -28,8 +33,12 @@ struct tn_fft_plan {
     int n_radices;
     int64_t radices[64];
     void *root_re, *root_im;
+    /* LINES: those that the passes of small radices want, in order, interleaved.
+     * LINE: w^(j k) of the first pass at [b][j][2][l] for k = b * lanes + l, except that the last
+     * block ends where they end: real parts, then imaginary ones */
+    void *roots;
     /* SPLIT: exp(-2 pi i j k / n) at [k * n2 + j], k < n1, j < n2 */
-    const tn_fft_plan *columns, *rows; /* of n1 and n2, by lines */
+    const tn_fft_plan *columns, *rows; /* of n1 and n2, by lines. LINE: columns of n / lanes */
     void *turn_re, *turn_im;
     /* CHIRP: exp(-pi i k^2 / n), k < n; and the transform of its conjugate over the length of
      * `convolution`, interleaved, divided by that length */
@@ -42,8 +51,8 @@ struct tn_fft_plan {
     tn_fft_plan *next;
 };
 
-/* How to transform `lines` lines of length n >= 1. */
-tn_fft_way tn_fft_choose(int64_t n, int64_t lines);
+/* How to transform `lines` lines of length n >= 1, each contiguous or not. */
+tn_fft_way tn_fft_choose(int64_t n, int64_t lines, bool contiguous, bool wide);
 /* The plan, from the cache if it is there; NULL when out of memory. To be given back. `transform`
  * computes a line for a plan of CHIRP, on interleaved doubles in place. */
 typedef bool tn_fft_transform_fn(const tn_fft_plan *p, double *line);
@@ -60,10 +69,10 @@ typedef enum {
                       the other side is their spectrum of n + 1 elements */
 } tn_fft_form;
 
-/* Up to tn_fft_lanes lines. Element k of line l is at k * step + l * line, counted in reals, of
- * either side. */
+/* Up to tn_fft_lanes lines, of a plan of LINE one, with steps of 2 and no mirror. Element k of line
+ * l is at k * step + l * line, counted in reals, of either side. */
 typedef struct {
-    const tn_fft_plan *plan; /* LINES */
+    const tn_fft_plan *plan; /* LINES, LINE */
     const tn_fft_plan *half; /* PAIRS: the roots of twice the length */
     bool inverse;
     double scale; /* of the results */

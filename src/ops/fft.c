@@ -110,9 +110,14 @@ static void *take_work(job *j)
 
 /* --- groups of lines; a group ends where lines stop being equally far apart --- */
 
+static int64_t lanes_of(const job *j)
+{
+    return j->plan->way == TN_FFT_LINE ? 1 : tn_fft_lanes(j->wide);
+}
+
 static int64_t groups_of(const job *j)
 {
-    int64_t lanes = tn_fft_lanes(j->wide);
+    int64_t lanes = lanes_of(j);
     if (j->inner == 1) return (j->lines + lanes - 1) / lanes;
     return (j->inner + lanes - 1) / lanes * (j->lines / j->inner);
 }
@@ -120,7 +125,7 @@ static int64_t groups_of(const job *j)
 static void transform_groups(void *ctx, int64_t begin, int64_t end)
 {
     job *j = ctx;
-    int64_t lanes = tn_fft_lanes(j->wide), row = j->inner == 1 ? j->lines : j->inner;
+    int64_t lanes = lanes_of(j), row = j->inner == 1 ? j->lines : j->inner;
     int64_t in_row = (row + lanes - 1) / lanes;
     int64_t from = width_of(j->from_form), to = width_of(j->to_form);
     void *work = take_work(j);
@@ -217,7 +222,7 @@ static void run_split(split *s)
 {
     int64_t lanes = tn_fft_lanes(s->plan->wide);
     int64_t n1 = s->plan->columns->n, n2 = s->plan->rows->n;
-    double cost = (double)lanes * 3;
+    double cost = (double)lanes;
     tn_thread_pool *pool = s->j->ctx ? s->j->ctx->pool : NULL;
     tn_parallel_for(pool, (n2 + lanes - 1) / lanes, cost * (double)n1, transform_columns, s);
     tn_parallel_for(pool, (n1 + lanes - 1) / lanes, cost * (double)n2, transform_rows, s);
@@ -423,8 +428,8 @@ static tn_status *run_job(const tn_op *op, job *j)
     if (chirp) transform_chirped(j);
     else if (j->plan->way == TN_FFT_SPLIT) transform_split(j);
     else
-        tn_parallel_for(j->ctx->pool, groups_of(j),
-                        (double)(j->plan->n * tn_fft_lanes(j->wide)) * 3, transform_groups, j);
+        tn_parallel_for(j->ctx->pool, groups_of(j), (double)(j->plan->n * lanes_of(j)) * 3,
+                        transform_groups, j);
     if (!atomic_load(&j->out_of_memory)) return NULL;
     return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
 }
@@ -437,7 +442,8 @@ static tn_status *along(const tn_op *op, const tn_eval_context *ctx, job *j)
     j->ctx = ctx;
     int64_t n = j->n;
     bool real = j->from_form == TN_FFT_REAL || j->to_form == TN_FFT_REAL;
-    bool pairs = real && n % 2 == 0 && tn_fft_choose(n / 2, j->lines) != TN_FFT_CHIRP;
+    bool pairs =
+        real && n % 2 == 0 && tn_fft_choose(n / 2, j->lines, true, j->wide) != TN_FFT_CHIRP;
     if (pairs) {
         n /= 2;
         if (j->from_form == TN_FFT_REAL) j->from_form = TN_FFT_PAIRS;
@@ -445,7 +451,7 @@ static tn_status *along(const tn_op *op, const tn_eval_context *ctx, job *j)
         if (j->to_form == TN_FFT_PAIRS) j->from_form = TN_FFT_COMPLEX;
         j->half = tn_fft_plan_take(2 * n, j->wide, TN_FFT_ROOTS, NULL);
     }
-    tn_fft_way way = tn_fft_choose(n, j->lines);
+    tn_fft_way way = tn_fft_choose(n, j->lines, j->inner == 1, j->wide);
     /* A line that mirrors itself is not split. */
     if (real && !pairs && way == TN_FFT_SPLIT)
         way = n > MOST_BY_LINES ? TN_FFT_CHIRP : TN_FFT_LINES;

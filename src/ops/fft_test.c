@@ -104,8 +104,10 @@ static void check_narrow(int64_t lines, int64_t n, int64_t inner)
 
 TEST(narrow_as_wide)
 {
-    static const int64_t lengths[] = {2,   3,    7,    16,   30,   64,  127, 131, 254,  262,
-                                      256, 1000, 4096, 1009, 2018, 510, 514, 999, 12288};
+    static const int64_t lengths[] = {
+        2, 3, 7, 16, 30, 64, 127, 131, 254, 262, 256, 1000, 4096, 1009, 2018, 510, 514, 999, 12288,
+        /* One at a time, of whole and other blocks, and halves of such. */
+        272, 512, 544, 672, 1344, 1536, 2048};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         check_narrow(1, lengths[i], 1);
         check_narrow(3, lengths[i], 1);
