@@ -79,7 +79,7 @@ OF_LANES(min, f64, double, <)
 #define NUMBERS(how, S, K, MORE)                                                                   \
     static bool how##_numbers_##S(const u##S *from, int64_t n, tn_arg *out)                        \
     {                                                                                              \
-        typedef __typeof__((*from)[0]) T;                                                          \
+        typedef __typeof__((*(u##S *)0)[0]) T;                                                     \
         const T *x = (const T *)from;                                                              \
         enum { WIDTH = TN_VB / (int)sizeof(T), GROUP = REGISTERS * WIDTH };                        \
         T best = 0;                                                                                \
