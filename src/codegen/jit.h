@@ -28,6 +28,8 @@ typedef enum {
     TN_JIT_SPLAT,  /* the first element of port `aux`, as type `imm` */
     TN_JIT_STORE,  /* a to port `aux`, as type `imm` */
     TN_JIT_STREAM, /* the same, past the caches */
+    TN_JIT_ASK,    /* for port `aux` early, to be read (`imm` 0; 1: into the second cache) or
+                      written (2) */
     /* in code with jumps alone: see jit_flow.h */
     TN_JIT_LOAD_AT,
     TN_JIT_STORE_AT,
@@ -99,6 +101,7 @@ typedef enum {
     TN_JIT_LOGIC,       /* bit 4 a + 2 b + c of `imm`; AVX-512 */
     TN_JIT_FIXUP,       /* a, or a number that c gives by the kind of b; AVX-512 */
     TN_JIT_SCALE_WHERE, /* as SCALE where mask c is set, else 0 */
+    TN_JIT_DIVIDE_BY,   /* a / b, where c is tn_jit_reciprocal of b; AVX-512 */
     /* masks */
     TN_JIT_FCMP,
     TN_JIT_ICMP,
@@ -184,6 +187,8 @@ void tn_jit_store(tn_jit_piece *p, uint32_t port, tn_element_type e, tn_jv v);
  * whose stores to such go past the caches. Its code wants these ports' memory aligned to 64 bytes,
  * and who runs it a fence before others read what it wrote. */
 void tn_jit_streaming(const tn_jit_piece *p, const bool *is_streamed, tn_jit_piece *out);
+/* For DIVIDE_BY: 1 / b, or NaN where DIVIDE_BY can't use it. */
+tn_jv tn_jit_reciprocal(tn_jit_piece *p, unsigned bytes, tn_jv b);
 /* v, an f32 that may be any, as the nearest value of type e. */
 tn_jv tn_jit_round(tn_jit_piece *p, tn_element_type e, tn_jv v);
 /* Can values of this type be in registers? */

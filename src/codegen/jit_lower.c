@@ -304,6 +304,42 @@ static tn_jv rounded(tn_jit_piece *p, unsigned bytes, unsigned how, tn_jv a)
     return tn_jit_emit(p, TN_JIT_ROUND, bytes, how | 8, 0, 1, a, 0, 0);
 }
 
+tn_jv tn_jit_reciprocal(tn_jit_piece *p, unsigned bytes, tn_jv b)
+{
+    bool wide = bytes == 8;
+    tn_jv one = tn_jit_const(p, bytes, wide ? UINT64_C(1023) << 52 : 127u << 23);
+    tn_jv nan = tn_jit_const(p, bytes, wide ? UINT64_C(0x7ff8) << 48 : 0x7fc00000);
+    uint64_t least = wide ? UINT64_C(2) * (1023 - 200) << 52 : UINT64_C(2) * (127 - 20) << 23;
+    uint64_t range = wide ? UINT64_C(2) * 600 << 52 : UINT64_C(2) * 60 << 23;
+    tn_jv twice = two(p, TN_JIT_IADD, bytes, b, b);
+    tn_jv above = two(p, TN_JIT_ISUB, bytes, twice, tn_jit_const(p, bytes, least));
+    tn_jv fits = tn_jit_emit(p, TN_JIT_UCMP, bytes, TN_JIT_ILE, 0, 2, above,
+                             tn_jit_const(p, bytes, range), 0);
+    return tn_jit_emit(p, TN_JIT_SELECT, bytes, 0, 0, 3, fits, two(p, TN_JIT_FDIV, bytes, one, b),
+                       nan);
+}
+
+/* By a constant whose reciprocal is of use; false: by something else. */
+static bool divide_by_constant(tn_jit_piece *p, unsigned bytes, const tn_jv *in, tn_jv *out)
+{
+    const tn_jit_instruction *i = &p->list[in[1]];
+    if (!p->avx512 || i->op != TN_JIT_CONST || bytes < 4) return false;
+    double x;
+    float f;
+    memcpy(&x, &i->aux, 8);
+    memcpy(&f, &i->aux, 4);
+    if (bytes == 4) x = (double)f;
+    if (!(x < 0 ? -x > 0x1p-19 && -x < 0x1p39 : x > 0x1p-19 && x < 0x1p39)) return false;
+    uint64_t bits = 0;
+    double wide = 1 / x;
+    f = 1 / (float)x;
+    if (bytes == 4) memcpy(&bits, &f, 4);
+    else memcpy(&bits, &wide, 8);
+    *out = tn_jit_emit(p, TN_JIT_DIVIDE_BY, bytes, 0, 0, 3, in[0], in[1],
+                       tn_jit_const(p, bytes, bits));
+    return true;
+}
+
 static bool lower_real(tn_jit_piece *p, tn_op_kind kind, unsigned s, const tn_jv *in, tn_jv *out)
 {
     tn_jv a = in[0], b = in[1];
@@ -311,7 +347,9 @@ static bool lower_real(tn_jit_piece *p, tn_op_kind kind, unsigned s, const tn_jv
     case TN_OP_add: *out = two(p, TN_JIT_FADD, s, a, b); return true;
     case TN_OP_subtract: *out = two(p, TN_JIT_FSUB, s, a, b); return true;
     case TN_OP_multiply: *out = two(p, TN_JIT_FMUL, s, a, b); return true;
-    case TN_OP_divide: *out = two(p, TN_JIT_FDIV, s, a, b); return true;
+    case TN_OP_divide:
+        if (!divide_by_constant(p, s, in, out)) *out = two(p, TN_JIT_FDIV, s, a, b);
+        return true;
     case TN_OP_maximum: *out = extreme(p, s, true, a, b); return true;
     case TN_OP_minimum: *out = extreme(p, s, false, a, b); return true;
     case TN_OP_abs: *out = magnitude(p, s, a); return true;

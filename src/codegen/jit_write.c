@@ -744,6 +744,35 @@ static void write_division(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
     spread_register(w, TN_I32, r, false);
 }
 
+/* The quotient by the reciprocal is made better twice by what it leaves, which FMA gives exactly:
+ * the first time it comes within one unit in the last place, from where the second gives the
+ * nearest (P. W. Markstein, Computation of elementary functions on the IBM RISC System/6000, 1990).
+ * Where some quotient isn't between the bounds, as where the reciprocal is NaN, all are divided. */
+static void write_divide_by(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
+{
+    unsigned a = in_register(w, i->in[0]), b = in_register(w, i->in[1]);
+    unsigned c = in_register(w, i->in[2]), length = length_of(w, i->bytes), wide = i->bytes == 8;
+    unsigned d = result(w, v), t = w->temp;
+    uint64_t least = wide ? UINT64_C(2) * (1023 - 700) << 52 : UINT64_C(2) * (127 - 80) << 23;
+    uint64_t range = wide ? UINT64_C(2) * 1200 << 52 : UINT64_C(2) * 160 << 23;
+    vector(w, CODE(1, wide, 0x59), wide, length, -1, d, a, REG(c));
+    for (int k = 0; k < 2; k++) {
+        copy(w, length, t, a);
+        vector(w, CODE(2, 1, 0xbc), wide, length, -1, t, d, REG(b)); /* vfnmadd231 */
+        vector(w, CODE(2, 1, 0xb8), wide, length, -1, d, t, REG(c)); /* vfmadd231 */
+    }
+    vector(w, CODE(1, 1, wide ? 0xd4 : 0xfe), wide, length, -1, t, d, REG(d)); /* vpadd */
+    vector(w, CODE(1, 1, wide ? 0xfb : 0xfa), wide, length, -1, t, t,
+           tn_x86_constant_operand(&w->x, i->bytes, least));
+    vector(w, CODE(3, 1, 0x1e), wide, length, 6, 0, t,
+           tn_x86_constant_operand(&w->x, i->bytes, range)); /* vpcmpu, more */
+    tn_x86_bytes(&w->x, "\xc5\xf8\x98\xc0\x74\x00", 6);      /* kortestw k0, k0; jz */
+    size_t from = w->x.j->size;
+    vector(w, CODE(1, wide, 0x5e), wide, length, -1, d, a, REG(b));
+    w->x.j->bytes[from - 1] = (uint8_t)(w->x.j->size - from);
+    release(w, i);
+}
+
 static void write_exit(tn_writer *w, const tn_jit_instruction *i)
 {
     unsigned m = in_register(w, i->in[0]);
@@ -761,6 +790,12 @@ static void write_instruction(tn_writer *w, tn_jv v)
     case TN_JIT_CONST: return;
     case TN_JIT_LOAD:
     case TN_JIT_SPLAT: load(w, i, result(w, v), is_k(w, v)); return;
+    case TN_JIT_ASK: { /* prefetcht0, t1, w */
+        tn_x86_operand at = tn_writer_port(w, i->aux, i->bytes, true);
+        bool write = i->imm == 2;
+        tn_x86_general(&w->x, false, true, write ? 0x0d : 0x18, write ? 1 : i->imm + 1u, &at);
+        return;
+    }
     case TN_JIT_STREAM:
         stream(w, i);
         release(w, i);
@@ -825,6 +860,7 @@ static void write_instruction(tn_writer *w, tn_jv v)
     case TN_JIT_LOGIC:
     case TN_JIT_FIXUP: write_logic(w, i, v); return;
     case TN_JIT_SCALE_WHERE: write_scale_where(w, i, v); return;
+    case TN_JIT_DIVIDE_BY: write_divide_by(w, i, v); return;
     case TN_JIT_LOOKUP: write_lookup(w, i, v); return;
     case TN_JIT_FCMP:
     case TN_JIT_ICMP:
@@ -860,6 +896,7 @@ static bool acts(unsigned op)
     switch (op) {
     case TN_JIT_STORE:
     case TN_JIT_STREAM:
+    case TN_JIT_ASK:
     case TN_JIT_PUT:
     case TN_JIT_STORE_AT:
     case TN_JIT_STORE_STRIP:

@@ -15,7 +15,7 @@ static void begin_piece(tn_row_maker *m)
     tn_jit_drop(&m->piece);
     tn_jit_begin(m->jit, &m->piece);
     m->masked = TN_ROW_GROUPS;
-    for (uint32_t i = 0; i < TN_ROWS_VALUES; i++) m->row[i] = NONE;
+    for (uint32_t i = 0; i < TN_ROWS_VALUES; i++) m->row[i] = m->reciprocal[i] = NONE;
     for (uint32_t i = 0; i < TN_ROWS_CODE_PORTS; i++) m->splat[i] = NONE;
     memset(m->made, 0xff, sizeof m->made);
     memset(m->acc, 0xff, sizeof m->acc);
@@ -72,6 +72,11 @@ SMALL static void run_row_tiles(tn_row_maker *m)
         if (!m->is_made[r] || !m->is_row[r] || m->phase[r] != m->now) continue;
         tn_element_type e = tn_row_element(m, r);
         if (!m->one_piece) tn_jit_store(&m->piece, TN_JIT_VARIABLE + m->var[r], e, m->row[r]);
+        if (m->by[r] && m->piece.n < TN_JIT_INSTRUCTIONS - 16) {
+            tn_jv one_by = tn_jit_reciprocal(&m->piece, e == TN_F64 ? 8 : 4, m->row[r]);
+            tn_jit_store(&m->piece, TN_JIT_VARIABLE + m->by[r] - 1, e == TN_F64 ? e : TN_F32,
+                         one_by);
+        }
         if (m->p->values[r].is_temp) continue;
         if (m->turned) {
             store(m, tn_row_turned_port(m, r, 1, true), e, m->row[r], 0);
@@ -163,6 +168,7 @@ SMALL static void run_columns(tn_row_maker *m)
         for (uint32_t v = first; v < m->piece.n && in_registers; v++)
             m->piece.list[v].op = TN_JIT_PHI;
     }
+    tn_row_ask(m);
     for (uint32_t g = 0; g < m->groups && !m->failed; g++) run_group(m, g);
     if (m->failed) return;
     uint32_t phi = 0;
@@ -272,6 +278,8 @@ SMALL static const tn_jit_code *write(tn_row_maker *m, uint32_t lanes, int64_t t
     uint32_t tail = turned ? 0 : (uint32_t)(columns % lanes);
     if (tail && (!avx512 || *wide)) return NULL;
     tn_row_keep_what_is_read(m);
+    if (avx512 && !m->one_piece) tn_row_find_divisors(m);
+    tn_row_find_asking(m);
     if (m->failed) return NULL;
     tn_jit_flow_begin_rows(&m->flow, jit, lanes, tail);
     if (m->one_piece) {

@@ -38,6 +38,7 @@ typedef struct {
     tn_rows_turned moves[TN_ROWS_CODE_PORTS];
     uint32_t n_moves;
     bool streams;
+    uint32_t asks; /* the phase that asks for what the next row reads; 0: none does */
     tn_jit_flow flow;
     tn_rows_port ports[TN_ROWS_CODE_PORTS];
     uint32_t n_ports;
@@ -53,11 +54,13 @@ typedef struct {
     bool is_read_again[TN_ROWS_VALUES]; /* in a later phase */
     uint64_t kept_from[TN_ROWS_VALUES]; /* see tn_rows */
     uint32_t maker[TN_ROWS_VALUES], var[TN_ROWS_VALUES], port[TN_ROWS_VALUES];
+    uint32_t by[TN_ROWS_VALUES]; /* 1 + the variable of a row's reciprocal; 0: none divides by it */
     /* of the piece at hand */
     tn_jit_piece piece;
     uint32_t now;    /* the phase */
     uint32_t masked; /* the group of lanes that isn't whole, or TN_ROW_GROUPS */
     tn_jv made[TN_ROW_GROUPS][TN_ROWS_VALUES], row[TN_ROWS_VALUES], splat[TN_ROWS_CODE_PORTS];
+    tn_jv reciprocal[TN_ROWS_VALUES];
     tn_jv acc[TN_ROWS_STEPS][TN_ROW_GROUPS], bad[TN_ROWS_STEPS];
     tn_jv unseen[TN_ROWS_STEPS];    /* what hasn't been looked at for NaN */
     uint64_t stored[TN_ROW_GROUPS]; /* bits of values */
@@ -71,6 +74,13 @@ typedef struct {
 
 /* Says when each step can be done; false: there is one that can't. */
 bool tn_row_find_phases(tn_row_maker *m);
+/* Chooses the phase that asks early: behind the first, the one with most to compute. */
+void tn_row_find_asking(tn_row_maker *m);
+/* In the steps of phase `now`: asks for the elements at hand of the next row, where this is the
+ * phase that does, and of rows that a later phase writes. */
+void tn_row_ask(tn_row_maker *m);
+/* Gives rows by which columns are divided a variable for their reciprocals. */
+void tn_row_find_divisors(tn_row_maker *m);
 /* Decides what has memory of a row: outputs, and what is read in a later phase and costs much. */
 void tn_row_keep_what_is_read(tn_row_maker *m);
 /* The port like *p. */

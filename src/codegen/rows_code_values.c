@@ -9,6 +9,8 @@
 
 enum { LARGEST_PIECE = 3000, MOST_COUNTS = 1 << 16 };
 enum { ASKED_FOR_FROM = 1 << 20 /* bytes, which no cache holds */ };
+/* Bytes of rows that are asked for, and of those that the nearest cache has room for besides. */
+enum { ASKED_ROW = 128 << 10, NEAR_ROW = 8 << 10 };
 #define CHEAP 1.2 /* what is rather made again than kept; see tn_elementwise_cost */
 
 tn_jv tn_row_emit(tn_row_maker *m, tn_jit_op op, unsigned bytes, unsigned imm, unsigned n, tn_jv a,
@@ -241,7 +243,7 @@ SMALL tn_jv tn_row_column_value(tn_row_maker *m, uint32_t ref, uint32_t group)
         *v = load(m, tn_row_port(m, &p), tn_row_element(m, ref), group);
         if (!m->read_first[ref]) m->read_first[ref] = (uint8_t)(m->now + 1);
         /* The machine's own prefetching ends with a page. */
-        if (!m->failed && m->read_first[ref] == m->now + 1 &&
+        if (!m->failed && m->read_first[ref] == m->now + 1 && (!m->asks || m->now) &&
             m->p->n * m->columns * bytes >= ASKED_FOR_FROM)
             m->piece.list[*v].in[0] = 1;
         note_read(m, ref, group);
@@ -251,6 +253,54 @@ SMALL tn_jv tn_row_column_value(tn_row_maker *m, uint32_t ref, uint32_t group)
         tn_row_run_tile(m, step_of(m, ref), group);
     }
     return *v;
+}
+
+/* --- what is asked for early --- */
+
+SMALL void tn_row_find_asking(tn_row_maker *m)
+{
+    double cost[TN_ROW_PHASES] = {0}, most = CHEAP;
+    int64_t bytes = 0;
+    for (uint32_t r = 0; r < m->p->n_values; r++)
+        if (!m->p->values[r].is_temp && !m->is_row[r])
+            bytes += tn_type_bytes(m->p->values[r].value->type);
+    if (m->one_piece || bytes < ASKED_FOR_FROM) return;
+    for (uint32_t i = 0; i < m->p->n_steps; i++) {
+        const tn_rows_step *s = &m->p->steps[i];
+        if (s->per_row == 1) continue;
+        uint32_t phase = m->phase[s->refs[s->lines ? 0 : s->tile->n_inputs]];
+        cost[phase] += s->lines ? 0.1 : cost_of(s);
+    }
+    for (uint32_t k = 1; k < TN_ROW_PHASES; k++) {
+        if (cost[k] <= most) continue;
+        most = cost[k];
+        m->asks = k;
+    }
+}
+
+static void ask(tn_row_maker *m, uint32_t port, unsigned bytes, int64_t from, unsigned imm)
+{
+    for (uint32_t at = 0; at < m->step && !m->failed; at += 64 / bytes)
+        tn_jit_emit(&m->piece, TN_JIT_ASK, bytes, imm, port | (uint64_t)(from + at) << 20, 0, 0, 0,
+                    0);
+}
+
+SMALL void tn_row_ask(tn_row_maker *m)
+{
+    if (!m->asks) return;
+    for (uint32_t r = 0; r < m->p->n_values; r++) {
+        unsigned bytes = tn_element_type_bytes(tn_row_element(m, r));
+        int64_t row = m->columns * (int64_t)bytes;
+        bool is_input = !m->is_made[r] && m->read_first[r] == 1 && m->now == m->asks;
+        if (is_input && row <= ASKED_ROW) {
+            tn_rows_port p = {.at = TN_ROWS_AT_VALUE, .ref = r, .row_bytes = row, .bytes = bytes};
+            ask(m, tn_row_port(m, &p), bytes, m->columns, row > NEAR_ROW);
+        }
+        uint32_t before = m->asks < m->phase[r] ? m->asks : m->phase[r] - 1u;
+        if (m->is_kept[r] && !m->p->values[r].is_temp && !m->streams && m->phase[r] &&
+            m->now == before && row <= NEAR_ROW)
+            ask(m, m->port[r], bytes, 0, 2);
+    }
 }
 
 /* What input k of a tile program is, read as it stands. */
@@ -380,6 +430,65 @@ static tn_jv taken(tn_row_maker *m, const tn_rows_step *s, const micro *x, tn_jv
     return v;
 }
 
+/* The value that register `at` holds before micro-op `before`, if that is one number a row; or
+ * NONE.
+ */
+static uint32_t row_in_register(const tn_row_maker *m, const tn_rows_step *s, uint32_t before,
+                                const site *at)
+{
+    const tn_tile_source *t = s->tile->source;
+    if (at->kind != IN_REGISTER) return NONE;
+    for (uint32_t i = before; i-- > 0;) {
+        const micro *x = &t->ops[i];
+        if (x->out.kind != IN_REGISTER || x->out.index != at->index) continue;
+        if (x->op.kernel.run || x->op.ramp || x->in[0].kind != AT_INPUT) return NONE;
+        uint32_t ref = s->refs[x->in[0].index];
+        return m->is_made[ref] && m->is_row[ref] ? ref : NONE;
+    }
+    return NONE;
+}
+
+SMALL void tn_row_find_divisors(tn_row_maker *m)
+{
+    for (uint32_t i = 0; i < m->p->n_steps; i++) {
+        const tn_rows_step *s = &m->p->steps[i];
+        if (!s->tile || s->per_row == 1) continue;
+        const tn_tile_source *t = s->tile->source;
+        for (uint32_t k = 0; k < t->n_ops; k++) {
+            const micro *x = &t->ops[k];
+            if (!x->op.kernel.run || x->source->kind != TN_OP_divide) continue;
+            uint32_t ref = row_in_register(m, s, k, &x->in[1]);
+            if (ref == NONE || !tn_is_float(tn_row_element(m, ref)) || m->by[ref]) continue;
+            m->by[ref] = ++m->n_variables;
+        }
+    }
+}
+
+/* Divisions from instruction `first` on that are by a row's value go by its reciprocal. */
+static void divide_by_row(tn_row_maker *m, uint32_t first, tn_jv row, tn_jv reciprocal)
+{
+    for (uint32_t i = first; i < m->piece.n; i++) {
+        tn_jit_instruction *x = &m->piece.list[i];
+        if (x->op != TN_JIT_FDIV || x->in[1] != row) continue;
+        x->op = TN_JIT_DIVIDE_BY;
+        x->n_operands = 3;
+        x->in[2] = reciprocal;
+    }
+}
+
+/* The reciprocal of what a micro-op divides by, where it has one. */
+static tn_jv reciprocal_for(tn_row_maker *m, const tn_rows_step *s, uint32_t op)
+{
+    const micro *x = &s->tile->source->ops[op];
+    if (s->per_row == 1 || x->source->kind != TN_OP_divide || m->failed) return NONE;
+    uint32_t ref = row_in_register(m, s, op, &x->in[1]);
+    if (ref == NONE || !m->by[ref]) return NONE;
+    if (m->reciprocal[ref] == NONE)
+        m->reciprocal[ref] = tn_jit_load(&m->piece, TN_JIT_VARIABLE + m->by[ref] - 1,
+                                         tn_row_element(m, ref) == TN_F64 ? TN_F64 : TN_F32, false);
+    return m->reciprocal[ref];
+}
+
 /* Emits a tile program for a group of lanes; what is not wanted is left out when it is written. */
 SMALL void tn_row_run_tile(tn_row_maker *m, const tn_rows_step *s, uint32_t group)
 {
@@ -393,7 +502,8 @@ SMALL void tn_row_run_tile(tn_row_maker *m, const tn_rows_step *s, uint32_t grou
     for (uint32_t i = 0; i < t->n_fills; i++) fill[t->fill_reg[i]] = i + 1;
     for (uint32_t i = 0; i < t->n_ops && !m->failed; i++) {
         const micro *x = &t->ops[i];
-        tn_jv v, in[TN_KERNEL_OPERANDS] = {0};
+        uint32_t first = 0;
+        tn_jv v, in[TN_KERNEL_OPERANDS] = {0}, reciprocal = NONE;
         if (!x->op.kernel.run) {
             v = mapped(m, s, x, group);
         } else {
@@ -416,10 +526,13 @@ SMALL void tn_row_run_tile(tn_row_maker *m, const tn_rows_step *s, uint32_t grou
                 }
                 if (in[k] == NONE) m->failed = true;
             }
+            reciprocal = reciprocal_for(m, s, i);
+            first = m->piece.n;
             if (x->source->kind == TN_OP_take) v = taken(m, s, x, in[1]);
             else if (m->failed || !tn_jit_lower(&m->piece, x->source, in, &v)) m->failed = true;
         }
         if (m->failed) return;
+        if (reciprocal != NONE) divide_by_row(m, first, in[1], reciprocal);
         if (x->out.kind == AT_OUTPUT) out[s->refs[s->tile->n_inputs + x->out.index]] = v;
         else regs[x->out.index] = v;
     }

@@ -347,6 +347,24 @@ static const char variance[] =
     "%q = stablehlo.multiply %d, %d : tensor<RxCxT>\n"
     "%v = stablehlo.reduce(%q init: %zero) " SUM "return %s, %v : tensor<RxT>, tensor<RxT>\n}\n";
 
+/* Elements of all sizes by one number a row, of which some are of all sizes too, and by constants.
+ */
+static const char divided[] =
+    "func.func @main(%x: tensor<RxCxT>, %w: tensor<RxT>) -> (tensor<RxCxT>, tensor<RxCxT>, "
+    "tensor<RxCxT>, tensor<RxCxT>) {\n"
+    "%inf = stablehlo.constant dense<-1.0e4> : tensor<T>\n"
+    "%y = stablehlo.sine %x : tensor<RxCxT>\n"
+    "%m = stablehlo.reduce(%y init: %inf) " MAX "%mb = stablehlo.broadcast_in_dim %m, " OVER_ROWS
+    "%a = stablehlo.divide %x, %mb : tensor<RxCxT>\n"
+    "%s = stablehlo.multiply %m, %w : tensor<RxT>\n"
+    "%sb = stablehlo.broadcast_in_dim %s, " OVER_ROWS
+    "%b = stablehlo.divide %x, %sb : tensor<RxCxT>\n"
+    "%three = stablehlo.constant dense<-3.0> : tensor<RxCxT>\n"
+    "%c = stablehlo.divide %x, %three : tensor<RxCxT>\n"
+    "%far = stablehlo.constant dense<1.1e10> : tensor<RxCxT>\n"
+    "%d = stablehlo.divide %x, %far : tensor<RxCxT>\n"
+    "return %a, %b, %c, %d : tensor<RxCxT>, tensor<RxCxT>, tensor<RxCxT>, tensor<RxCxT>\n}\n";
+
 static bool by_evaluators; /* one of the ways is as it is, without passes */
 
 enum { VALUES = 4 };
@@ -377,6 +395,7 @@ static void *memory_for(const tn_type *t)
 }
 
 static bool with_specials; /* NaN, infinities, zeros */
+static bool of_all_sizes;  /* any bits */
 
 static void fill(char *to, const tn_type *t)
 {
@@ -387,7 +406,7 @@ static void fill(char *to, const tn_type *t)
         x = x * 1664525 + 1013904223;
         double d = (double)(int32_t)x * 0x1p-29;
         if (with_specials && x >> 28 == 0) d = specials[(x >> 20) % 5];
-        if (tn_is_integer(e)) {
+        if (tn_is_integer(e) || (of_all_sizes && x >> 30)) {
             uint64_t bits = x * UINT64_C(0x9e3779b97f4a7c15);
             memcpy(to + (size_t)i * tn_element_type_bytes(e), &bits, tn_element_type_bytes(e));
             continue;
@@ -681,6 +700,18 @@ static void products_give_what_they_give_alone(void **unused)
     assert_int_equal(n_rows_steps, 1);
 }
 
+static void quotients_are_the_nearest(void **unused)
+{
+    static const char *const types[] = {"f32", "f64", "bf16", "f16"};
+    of_all_sizes = by_evaluators = true;
+    for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) {
+        check(divided, 700, 200, types[t]);
+        check(divided, 40, 1027, types[t]);
+        check(divided, 300, 9, types[t]);
+    }
+    of_all_sizes = by_evaluators = false;
+}
+
 /* Blocks of 2^k, of another number, and lines that have none. */
 static void squares_around_means_of_long_lines(void **unused)
 {
@@ -738,6 +769,7 @@ static int run(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_give_what_their_ops_give),
                                        cmocka_unit_test(short_rows_are_turned),
                                        cmocka_unit_test(squares_around_means_of_long_lines),
+                                       cmocka_unit_test(quotients_are_the_nearest),
                                        cmocka_unit_test(reductions_apart_are_those_of_evaluators),
                                        cmocka_unit_test(what_is_laid_out_is_as_its_ops_give_it),
                                        cmocka_unit_test(powers_by_halves_are_roots),
