@@ -27,11 +27,12 @@ static const double SEQUENTIAL_NS = 15000, SEQUENTIAL_SPINNING_NS = 10000, PIECE
 /* The running loop is published in a word for each thread, (loop number << 32) | first << 16 | end,
  * of those of its pieces that are not taken yet. A thread takes its own from the front, by
  * compare-and-swap, so that a loop over the same memory finds it in the same core's cache, and what
- * others have left from the back. Since the loop number is part of the word, a worker that comes
- * late, to a loop that is over, can't take a piece; so the caller waits for pieces that were taken,
- * never for workers that slept or were preempted before they took one. Fields of a loop are
- * rewritten only when all its pieces are done: a successful swap proves that what was read before
- * it belonged to that loop. */
+ * others have left from the back; in every second loop the other way round, so that what exceeds
+ * the cache begins with what is still there. Since the loop number is part of the word, a worker
+ * that comes late, to a loop that is over, can't take a piece; so the caller waits for pieces that
+ * were taken, never for workers that slept or were preempted before they took one. Fields of a loop
+ * are rewritten only when all its pieces are done: a successful swap proves that what was read
+ * before it belonged to that loop. */
 typedef struct {
     _Alignas(CACHE_LINE) atomic_uint_fast64_t open;
 } share;
@@ -114,19 +115,22 @@ static bool do_piece(tn_thread_pool *pool, share *from, bool is_mine, bool is_wo
     void *ctx;
     int64_t n_items;
     uint32_t n_pieces, first, end;
+    bool from_front;
     const tn_trace_label *label;
     do {
         first = first_of(word), end = end_of(word);
         if (first == end) return false;
+        from_front = is_mine == !(word >> 32 & 1);
         fn = atomic_load_explicit(&pool->fn, memory_order_relaxed);
         ctx = atomic_load_explicit(&pool->ctx, memory_order_relaxed);
         n_items = atomic_load_explicit(&pool->n_items, memory_order_relaxed);
         n_pieces = atomic_load_explicit(&pool->n_pieces, memory_order_relaxed);
         label = atomic_load_explicit(&pool->label, memory_order_relaxed);
     } while (!atomic_compare_exchange_weak(
-        &from->open, &word, share_of((uint32_t)(word >> 32), first + is_mine, end - !is_mine)));
+        &from->open, &word,
+        share_of((uint32_t)(word >> 32), first + from_front, end - !from_front)));
 
-    int64_t piece = is_mine ? first : end - 1, size = n_items / n_pieces;
+    int64_t piece = from_front ? first : end - 1, size = n_items / n_pieces;
     int64_t longer = n_items % n_pieces;
     int64_t begin = piece * size + (piece < longer ? piece : longer);
     uint64_t start = is_worker && label ? tn_trace_begin() : 0;
