@@ -231,6 +231,7 @@ void tn_plan_coalesce(tn_plan *p)
     make_classes(p);
     tie_aliases(p);
     merge_in_place(p);
+    if (p->fuse) tn_plan_find_windows(p);
     merge_moves(p);
     merge_tiles(p);
     merge_rows(p);

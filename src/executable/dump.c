@@ -13,6 +13,8 @@ static void print_ref(FILE *f, const tn_executable *e, const tn_step_ref *r)
     else if (r->base == TN_BASE_TEMP) fprintf(f, " temp+%" PRIu64 ":%s", r->offset, type);
     else if (r->base < TN_BASE_FIRST_PARAM + n)
         fprintf(f, " arg%u:%s", r->base - TN_BASE_FIRST_PARAM, type);
+    else if (r->base >= TN_BASE_FIRST_PARAM + n + e->info.n_results)
+        fprintf(f, " window%u:%s", r->base - TN_BASE_FIRST_PARAM - n - e->info.n_results, type);
     else if (!r->offset) fprintf(f, " result%u:%s", r->base - TN_BASE_FIRST_PARAM - n, type);
     else fprintf(f, " result%u+%" PRIu64 ":%s", r->base - TN_BASE_FIRST_PARAM - n, r->offset, type);
 }
@@ -27,14 +29,15 @@ static void print_tile(FILE *f, const tn_tile_program *t)
 
 void tn_dump_steps(const tn_executable *e, FILE *f)
 {
-    static const char *const names[] = {"tile", "rows", "loop", "scalar", "window", "eval",
+    static const char *const names[] = {"tile", "rows", "loop", "scalar", "window", "look", "eval",
                                         "fill", "copy", "jump", "unless", "switch", "end"};
     fprintf(f, "// steps of %s, %zu bytes of temporary memory\n", e->info.name, e->info.temp_bytes);
     for (uint32_t i = 0; i < e->n_steps; i++) {
         const tn_step *s = &e->steps[i];
         uint32_t n = s->n_operands, all = n + s->n_results;
         fprintf(f, "%5u %s", i, names[s->kind]);
-        if (s->kind == TN_STEP_EVAL || s->kind == TN_STEP_SCALAR || s->kind == TN_STEP_WINDOW)
+        if (s->kind == TN_STEP_EVAL || s->kind == TN_STEP_SCALAR || s->kind == TN_STEP_WINDOW ||
+            s->kind == TN_STEP_LOOK)
             fprintf(f, " %s", tn_op_text(s->op));
         if (s->kind == TN_STEP_COPY) n = 1, all = 2;
         if (s->kind == TN_STEP_FILL || s->kind == TN_STEP_UNLESS || s->kind == TN_STEP_SWITCH)

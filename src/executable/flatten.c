@@ -253,7 +253,14 @@ static tn_status *flatten_op(tn_plan *p, const tn_op *op, uint32_t loop)
     if (tn_op_has_trait(op, TN_TRAIT_SAME_BYTES) || tn_is_relabelling(op))
         return flatten_same_bytes(p, op);
     if (p->fuse && tn_plan_make_view(p, op)) return NULL;
-    return flatten_plain(p, op, loop);
+    bool looks = p->fuse && tn_plan_may_look(p, op);
+    TN_TRY(flatten_plain(p, op, loop));
+    if (!looks) return NULL;
+    tn_root *r = &p->roots[tn_plan_root(p, &op->results[0])];
+    r->place = TN_PLACE_WINDOW;
+    r->index = p->n_windows;
+    TN_PLAN_PUSH(p, p->windows, p->n_windows, p->window_capacity, (tn_moving_window){.op = op});
+    return NULL;
 }
 
 static void flatten_tile(tn_plan *p, const tn_tile_program *t, uint32_t loop)

@@ -50,6 +50,7 @@ static const tn_trace_label *make_label(const tn_executable *e, const tn_step *s
     case TN_STEP_NATIVE:
     case TN_STEP_SCALAR:
     case TN_STEP_WINDOW:
+    case TN_STEP_LOOK:
     case TN_STEP_EVAL: snprintf(name, sizeof name, "%s", tn_op_text(op)); break;
     case TN_STEP_FILL: snprintf(name, sizeof name, "fill"); break;
     case TN_STEP_COPY:

@@ -59,6 +59,12 @@ typedef struct {
     const tn_value *from;
 } tn_move;
 
+/* Part of a tensor that is known anew at each turn of a loop (windows.c). */
+typedef struct {
+    const tn_op *op; /* dynamic_slice, dynamic_update_slice */
+    uint32_t next;   /* of those that are found before the same item, plus 1 */
+} tn_moving_window;
+
 /* Items [first, last] of a loop; loops[0] is the program itself. */
 typedef struct {
     uint32_t parent, first, last;
@@ -75,14 +81,15 @@ typedef enum {
     TN_PLACE_TEMP,   /* at `offset` of the temp block */
     TN_PLACE_PARAM,  /* a parameter, never written */
     TN_PLACE_RESULT, /* at `offset` of a result, which may be the memory of a donated parameter */
-    TN_PLACE_FIXED   /* at `address`: constants */
+    TN_PLACE_FIXED,  /* at `address`: constants */
+    TN_PLACE_WINDOW  /* part of another tensor, found at each turn of a loop: windows[index] */
 } tn_place;
 
 typedef struct {
     const tn_value *value; /* the first of its values; NULL for a result of the program */
     size_t bytes;
     tn_place place;
-    uint32_t index;      /* of the parameter or result */
+    uint32_t index;      /* of the parameter, result or window */
     const void *address; /* of a constant */
     uint32_t anchor;     /* an item inside the innermost loop that it belongs to */
     uint32_t n_segments; /* in order; a use extends the last that begins before it */
@@ -127,6 +134,10 @@ typedef struct {
     uint32_t n_roots, root_capacity;
     uint32_t *result_roots; /* [results of main] */
 
+    tn_moving_window *windows;
+    uint32_t n_windows, window_capacity;
+    uint32_t *windows_before; /* [n_items]: a window to be found before the item, plus 1 */
+
     tn_class *classes; /* [n_roots] */
     size_t temp_bytes; /* of the classes */
     size_t constant_bytes;
@@ -160,6 +171,16 @@ void tn_plan_find_views(tn_plan *p);
 /* If `op` is a slice whose result can be read in its operand's memory, makes it a view of the
  * operand's root. Roots of operands are known. */
 bool tn_plan_make_view(tn_plan *p, const tn_op *op);
+
+/* How many operands of ops `v` is, and whether code from outside reads it. */
+uint32_t tn_plan_uses(const tn_plan *p, const tn_value *v);
+bool tn_plan_goes_outside(const tn_plan *p, const tn_value *v);
+
+/* Whether the result of `op`, a dynamic slice in a loop, can be read in its operand's memory. */
+bool tn_plan_may_look(const tn_plan *p, const tn_op *op);
+/* While coalescing, when updates in place are known: what they put into their operand is computed
+ * there, where that can be. */
+void tn_plan_find_windows(tn_plan *p);
 
 /* The class that the root belongs to after coalescing. */
 tn_class *tn_plan_class(const tn_plan *p, uint32_t root);

@@ -14,7 +14,8 @@
 #include "executable/small.h"
 #include "type/op_sharding_proto.h"
 
-/* A tensor's memory is at bases[base] + offset, where bases are found when a run starts. */
+/* A tensor's memory is at bases[base] + offset, where bases are found when a run starts; behind
+ * parameters and results are those of windows, which steps find. */
 enum { TN_BASE_FIXED, TN_BASE_TEMP, TN_BASE_FIRST_PARAM };
 typedef struct {
     const tn_type *type;
@@ -28,6 +29,7 @@ typedef enum {
     TN_STEP_NATIVE, /* a loop as machine code, on refs */
     TN_STEP_SCALAR, /* scalar(refs[0], refs[1], refs[2]) */
     TN_STEP_WINDOW, /* a dynamic slice, or an update in place; refs as in EVAL */
+    TN_STEP_LOOK,   /* makes the base of the last ref the place of that window of refs[0] */
     TN_STEP_EVAL,   /* eval(op) on refs: n_operands operands, then n_results results */
     TN_STEP_FILL,   /* refs[0] with copies of `element` */
     TN_STEP_COPY,   /* refs[0] to refs[1], `bytes` */

@@ -76,6 +76,14 @@ static void run_window(machine *m, const tn_step *s)
     else if (part != place) memcpy(place, part, w->bytes);
 }
 
+static void run_look(machine *m, const tn_step *s)
+{
+    void **memory = (void **)m->tensors;
+    for (uint32_t i = 0; i < s->n_operands; i++) memory[i] = address(m, &s->refs[i]);
+    int64_t offset = tn_window_offset(s->window, memory);
+    m->bases[s->refs[s->n_operands].base] = (uintptr_t)memory[0] + (uintptr_t)offset;
+}
+
 static tn_status *run_rows(machine *m, const tn_step *s)
 {
     uint32_t n = s->n_operands + s->n_results;
@@ -172,6 +180,7 @@ static inline tn_status *do_step(machine *m, const tn_step *s)
         s->scalar(address(m, &s->refs[0]), address(m, &s->refs[1]), address(m, &s->refs[2]));
         break;
     case TN_STEP_WINDOW: run_window(m, s); break;
+    case TN_STEP_LOOK: run_look(m, s); break;
     case TN_STEP_EVAL: return evaluate(m, s);
     case TN_STEP_FILL:
         tn_constant_fill(address(m, &s->refs[0]), s->bytes, s->element->data, s->element->size);
@@ -257,6 +266,7 @@ static tn_status *run_steps(machine *m)
         case TN_STEP_NATIVE:
         case TN_STEP_SCALAR:
         case TN_STEP_WINDOW:
+        case TN_STEP_LOOK:
         case TN_STEP_EVAL:
         case TN_STEP_FILL:
         case TN_STEP_COPY: TN_TRY(m->labels ? record_step(m, s) : do_step(m, s)); break;

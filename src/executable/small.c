@@ -84,7 +84,7 @@ static bool is_piece(const tn_type *whole, const tn_type *part)
     return true;
 }
 
-const tn_window *tn_small_window(const tn_op *op, tn_arena *a)
+const tn_window *tn_window_of(const tn_op *op, tn_arena *a)
 {
     if (op->kind != TN_OP_dynamic_slice && op->kind != TN_OP_dynamic_update_slice) return NULL;
     bool updates = op->kind == TN_OP_dynamic_update_slice;
@@ -93,7 +93,7 @@ const tn_window *tn_small_window(const tn_op *op, tn_arena *a)
     if (!tn_type_is_static(whole) || !tn_type_is_static(part) || whole->rank != part->rank)
         return NULL;
     size_t bytes = tn_type_bytes(part);
-    if (!bytes || bytes > WINDOW_BYTES || !is_piece(whole, part)) return NULL;
+    if (!bytes || !is_piece(whole, part)) return NULL;
     tn_window *w = tn_alloc(a, sizeof *w + whole->rank * sizeof *w->at);
     *w = (tn_window){.bytes = bytes};
     for (uint32_t i = 0; i < whole->rank; i++) {
@@ -105,6 +105,12 @@ const tn_window *tn_small_window(const tn_op *op, tn_arena *a)
                                               tn_stride(whole, i)};
     }
     return w;
+}
+
+const tn_window *tn_small_window(const tn_op *op, tn_arena *a)
+{
+    const tn_window *w = tn_window_of(op, a);
+    return w && w->bytes <= WINDOW_BYTES ? w : NULL;
 }
 
 int64_t tn_window_offset(const tn_window *w, void *const *operands)

@@ -28,8 +28,9 @@ typedef struct {
     tn_window_index at[];
 } tn_window;
 
-/* The window of a dynamic_slice or dynamic_update_slice, if it is one piece and small; else NULL.
+/* The window of a dynamic_slice or dynamic_update_slice, if it is one piece (and small); else NULL.
  */
+const tn_window *tn_window_of(const tn_op *op, tn_arena *a);
 const tn_window *tn_small_window(const tn_op *op, tn_arena *a);
 /* Where it begins; operands: the memory of the op's operands. */
 int64_t tn_window_offset(const tn_window *w, void *const *operands);

@@ -25,6 +25,9 @@ static tn_step_ref ref_to(const tn_plan *p, uint32_t root, const tn_type *type)
     case TN_PLACE_PARAM: return (tn_step_ref){type, 0, TN_BASE_FIRST_PARAM + c->index};
     case TN_PLACE_RESULT:
         return (tn_step_ref){type, c->offset, TN_BASE_FIRST_PARAM + n_params + c->index};
+    case TN_PLACE_WINDOW:
+        return (tn_step_ref){
+            type, 0, TN_BASE_FIRST_PARAM + n_params + p->main->body.last->n_operands + c->index};
     case TN_PLACE_FIXED: break;
     }
     return (tn_step_ref){type, (uintptr_t)c->address, TN_BASE_FIXED};
@@ -55,9 +58,41 @@ static bool is_same_place(const tn_step_ref *a, const tn_step_ref *b)
     return a->base == b->base && a->offset == b->offset;
 }
 
+/* Finds the window that a dynamic slice reads, or that is written before its update. */
+static void add_look(maker *m, const tn_op *op)
+{
+    bool updates = op->kind == TN_OP_dynamic_update_slice;
+    uint32_t n = op->n_operands;
+    tn_step_ref *refs = TN_NEW_ARRAY(m->plan->arena, tn_step_ref, n + 1);
+    for (uint32_t i = 0; i < n; i++) refs[i] = ref_of(m->plan, op->operands[i]);
+    refs[n] = ref_of(m->plan, updates ? op->operands[1] : &op->results[0]);
+    if (updates) refs[1] = refs[0]; /* not read: what is there is about to be written */
+    add_step(m, (tn_step){.kind = TN_STEP_LOOK,
+                          .op = op,
+                          .n_operands = n,
+                          .n_results = 1,
+                          .refs = refs,
+                          .window = tn_window_of(op, m->plan->arena)});
+    if (n + 1 > m->e->refs_at_most) m->e->refs_at_most = n + 1;
+}
+
+static bool is_window_of(const tn_plan *p, const tn_value *v, const tn_op *op)
+{
+    uint32_t root = tn_plan_root(p, v);
+    if (root == TN_NO_ROOT) return false;
+    const tn_class *c = tn_plan_class(p, root);
+    return c->place == TN_PLACE_WINDOW && p->windows[c->index].op == op;
+}
+
 static void add_op(maker *m, const tn_item *item)
 {
     const tn_op *op = item->op;
+    if (op->kind == TN_OP_dynamic_slice && is_window_of(m->plan, &op->results[0], op)) {
+        add_look(m, op);
+        return;
+    }
+    if (op->kind == TN_OP_dynamic_update_slice && is_window_of(m->plan, op->operands[1], op))
+        return; /* it is there */
     if (op->kind == TN_OP_constant || op->kind == TN_OP_sdy_constant) {
         add_step(m, (tn_step){.kind = TN_STEP_FILL,
                               .op = op,
@@ -265,14 +300,19 @@ void tn_make_steps(const tn_plan *p, tn_executable *e)
     m.step_of = TN_NEW_ARRAY(p->arena, uint32_t, p->n_items);
     for (uint32_t i = 0; i < p->n_items; i++) {
         m.step_of[i] = m.n_steps;
+        for (uint32_t w = p->windows_before ? p->windows_before[i] : 0; w;
+             w = p->windows[w - 1].next)
+            add_look(&m, p->windows[w - 1].op);
+        uint32_t first = m.n_steps;
         add_item(&m, &p->items[i]);
-        if (m.n_steps == m.step_of[i] + 1)
-            m.steps[m.step_of[i]].ns = (float)tn_item_ns(p, &p->items[i]);
+        if (m.n_steps == first + 1 && m.steps[first].kind != TN_STEP_LOOK)
+            m.steps[first].ns = (float)tn_item_ns(p, &p->items[i]);
     }
     resolve_targets(&m);
     e->steps = m.steps;
     e->n_steps = m.n_steps;
-    e->n_bases = TN_BASE_FIRST_PARAM + p->main->body.n_args + p->main->body.last->n_operands;
+    e->n_bases =
+        TN_BASE_FIRST_PARAM + p->main->body.n_args + p->main->body.last->n_operands + p->n_windows;
     size_t at = align(p->temp_bytes + m.spare);
     e->bases_at = at;
     if (e->n_bases > TN_FEW_REFS) at = align(at + e->n_bases * sizeof(uintptr_t));

@@ -35,6 +35,7 @@ static bool may_join(const tn_step *s)
     case TN_STEP_ROWS:
     case TN_STEP_SCALAR:
     case TN_STEP_WINDOW:
+    case TN_STEP_LOOK:
     case TN_STEP_FILL:
     case TN_STEP_COPY: return true;
     case TN_STEP_EVAL:

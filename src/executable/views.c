@@ -8,7 +8,9 @@
 struct tn_view_uses {
     uint32_t last;        /* use */
     uint32_t first_write; /* the first op that might be computed in place of it, or hands it on */
-    bool escapes;         /* into a region inside, out of its own, or to code from outside */
+    uint32_t n;
+    bool escapes; /* into a region inside, out of its own, or to code from outside */
+    bool outside; /* to code from outside */
 };
 
 static bool hands_on(const tn_op *op)
@@ -20,6 +22,8 @@ static void note_use(struct tn_view_uses *uses, const tn_op *op, uint32_t i, uin
 {
     const tn_value *v = op->operands[i];
     struct tn_view_uses *u = &uses[v->id];
+    u->n++;
+    if (hands_on(op) && i < op->n_results) u->outside |= uses[op->results[i].id].outside;
     if (v->region == op->region && hands_on(op) && i < op->n_results) {
         const struct tn_view_uses *r = &uses[op->results[i].id];
         if (r->last > u->last) u->last = r->last;
@@ -32,8 +36,19 @@ static void note_use(struct tn_view_uses *uses, const tn_op *op, uint32_t i, uin
     if (at < u->first_write &&
         (control || (tn_op_has_trait(op, TN_TRAIT_IN_PLACE) && i < op->n_results)))
         u->first_write = at;
-    u->escapes |= v->region != op->region || control || op->kind == TN_OP_custom_call ||
+    u->outside |= op->kind == TN_OP_custom_call ||
                   tn_op_has_trait(op, TN_TRAIT_SIDE_EFFECT | TN_TRAIT_COLLECTIVE);
+    u->escapes |= v->region != op->region || control || u->outside;
+}
+
+uint32_t tn_plan_uses(const tn_plan *p, const tn_value *v)
+{
+    return p->view_uses[v->id].n;
+}
+
+bool tn_plan_goes_outside(const tn_plan *p, const tn_value *v)
+{
+    return p->view_uses[v->id].outside;
 }
 
 static uint32_t count_ops(const tn_region *r)

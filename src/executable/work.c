@@ -80,6 +80,7 @@ double tn_step_bytes(const tn_step *s)
     uint32_t n = s->n_operands + s->n_results;
     switch ((tn_step_kind)s->kind) {
     case TN_STEP_FILL: return (double)s->bytes;
+    case TN_STEP_LOOK: return 0;
     case TN_STEP_COPY: return 2 * (double)s->bytes;
     case TN_STEP_SCALAR:
     case TN_STEP_WINDOW:
@@ -110,6 +111,7 @@ double tn_step_flops(const tn_step *s)
     case TN_STEP_SCALAR:
     case TN_STEP_WINDOW:
     case TN_STEP_EVAL: return tn_op_flops(s->op);
+    case TN_STEP_LOOK:
     case TN_STEP_NATIVE:
     case TN_STEP_FILL:
     case TN_STEP_COPY:
