@@ -609,20 +609,25 @@ static void half_floats_round_trip(void **state)
     assert_int_equal(tn_bf16_of_f32(3.4e38f), 0x7f80);
 }
 
-/* Sums near the subnormal numbers are rounded to them once, also if B is the tiny one. */
+/* Sums near the subnormal numbers are rounded to them once, also if B is the tiny one, or both are
+ * small. */
 static void tiny_products_are_rounded_once(void **state)
 {
     enum { M = 19, K = 30, N = 48 };
     static float a[M * K], b[K * N], c[M * N];
-    for (int round = 0; round < 60; round++) {
-        bool a_tiny = round % 2;
-        int exponent = -101 - round % 50;
+    for (int round = 0; round < 90; round++) {
+        bool a_tiny = round % 2, both = round >= 60;
+        int exponent = both ? -59 - round % 16 : -101 - round % 50;
         for (int i = 0; i < M * K; i++) put_random(TN_F32, &a[i]);
         for (int i = 0; i < K * N; i++) put_random(TN_F32, &b[i]);
         a[3] = -0.75f, b[3] = 0.75f;
         for (int i = 0; i < (a_tiny ? M * K : K * N); i++) {
             float *x = a_tiny ? &a[i] : &b[i];
             *x = ldexpf(*x, exponent);
+        }
+        for (int i = 0; both && i < (a_tiny ? K * N : M * K); i++) {
+            float *x = a_tiny ? &b[i] : &a[i];
+            *x = ldexpf(*x, -66);
         }
         tn_gemm g = {.a_type = TN_F32, .b_type = TN_F32, .c_type = TN_F32, .m = M, .n = N, .k = K};
         g.a_row = K, g.a_col = 1, g.b_row = N, g.b_col = 1, g.c_row = N, g.c_col = 1;

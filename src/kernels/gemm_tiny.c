@@ -4,12 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-#define TINY 0x1p-100f /* numbers below are tiny */
+#define TINY  0x1p-100f /* numbers below are tiny */
+#define SMALL 0x1p-50f  /* and below products of two of them */
 
 enum {
-    SEEN = 8,        /* elements of an operand that are looked at first */
-    MIN_K = 8,       /* as in no product whose rows are computed apart, see gemm_rows.h */
-    SCALED_EXP = -30 /* where the largest comes to lie: sums can't overflow */
+    SEEN = 8,             /* elements of an operand that are looked at first */
+    MIN_K = 8,            /* as in no product whose rows are computed apart, see gemm_rows.h */
+    SCALED_EXP = -30,     /* where the largest comes to lie: sums can't overflow */
+    SCALED_SMALL_EXP = 20 /* the same where the other operand is small */
 };
 
 /* One operand: `lines` times `n` elements. */
@@ -31,12 +33,12 @@ static bool is_small(const operand *o)
 }
 
 /* Zeros say nothing, and a matrix of zeros isn't worth a look at all of it. */
-static bool may_be_tiny(const operand *o)
+static bool may_be_below(const operand *o, float limit)
 {
     float largest = 0;
     for (int64_t i = 0; i < o->n && i < SEEN; i++) {
         float x = magnitude(o->at + i * o->step);
-        if (!(x < TINY)) return false;
+        if (!(x < limit)) return false;
         if (x > largest) largest = x;
     }
     return largest > 0 && is_small(o);
@@ -58,21 +60,22 @@ bool tn_gemm_may_be_tiny(const tn_gemm_plan *p, const char *a, const char *b)
         p->k < MIN_K)
         return false;
     operand x = operand_a(p, a), y = operand_b(p, b);
-    return may_be_tiny(&x) || may_be_tiny(&y);
+    return may_be_below(&x, TINY) || may_be_below(&y, TINY) ||
+           (may_be_below(&x, SMALL) && may_be_below(&y, SMALL));
 }
 
-/* The power of two to multiply by; 0: it isn't tiny. */
-static int scale_of(const operand *o)
+/* The power of two to multiply by; 0: it isn't below the limit. */
+static int scale_of(const operand *o, float limit, int to)
 {
-    if (!may_be_tiny(o)) return 0;
+    if (!may_be_below(o, limit)) return 0;
     float largest = 0;
     for (int64_t i = 0; i < o->lines; i++)
         for (int64_t j = 0; j < o->n; j++) {
             float x = magnitude(o->at + i * o->line + j * o->step);
-            if (!(x < TINY)) return 0;
+            if (!(x < limit)) return 0;
             if (x > largest) largest = x;
         }
-    return SCALED_EXP - ilogbf(largest);
+    return to - ilogbf(largest);
 }
 
 /* x 2^scale and x 2^-scale; what is subnormal is only ever an integer, which needs no assist. */
@@ -123,11 +126,14 @@ void tn_gemm_tiny_begin(tn_gemm_tiny *t, const tn_gemm_plan *p, const char *a, c
 {
     t->plan = *p, t->a = a, t->b = b;
     operand x = operand_a(p, a), y = operand_b(p, b);
-    if ((t->scale = scale_of(&x))) {
+    t->scale = scale_of(&x, TINY, SCALED_EXP);
+    bool scale_y = !t->scale && (t->scale = scale_of(&y, TINY, SCALED_EXP));
+    if (!t->scale && scale_of(&y, SMALL, 0)) t->scale = scale_of(&x, SMALL, SCALED_SMALL_EXP);
+    if (t->scale && !scale_y) {
         copy_scaled(&x, t->scale, t->copy);
         t->a = (const char *)t->copy;
         t->plan.a_row = p->k * p->e, t->plan.a_col = p->e;
-    } else if ((t->scale = scale_of(&y))) {
+    } else if (t->scale) {
         copy_scaled(&y, t->scale, t->copy);
         t->b = (const char *)t->copy;
         t->plan.b_row = p->n * p->e, t->plan.b_col = p->e;

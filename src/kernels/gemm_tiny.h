@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_tiny.h - internal: small products of f32 with an operand that is tiny throughout.
+/* gemm_tiny.h - internal: small products of f32 with an operand that is below 2^-100 throughout, or
+ * of two that are below 2^-50.
  *
  * A multiply-add with a subnormal number costs some 150 cycles, and in a loop whose values shrink
  * to nothing each of them does. Where all of an operand is so small that sums are near the
