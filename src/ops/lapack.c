@@ -413,7 +413,7 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
         tn_lapack_together(j.family, &j.item, operands, results, items, ctx->pool);
         return NULL;
     }
-    if (items == 1) j.pool = ctx->pool;
+    if (items == 1) j.pool = j.item.pool = ctx->pool;
     tn_piece_memory_begin(&j.memory, ctx->scratch, columns_bytes(&j));
     double n = (double)(d.of['n'] > d.of['m'] ? d.of['n'] : d.of['m']);
     tn_parallel_for(ctx->pool, items, 500 + n * n * n * 0.2, run_items, &j);

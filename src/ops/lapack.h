@@ -29,6 +29,7 @@ typedef struct {
     const void *in[4];
     void *out[6];
     tn_lapack_work *work;
+    tn_thread_pool *pool; /* of one matrix alone */
 } tn_lapack_item;
 
 /* False: out of memory. Failures of the routine itself go into its info result. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/lapack.h"
+#include "ops/lapack_blocked.h"
 #include "ops/strided.h"
 
 enum { TURNED = 40 /* rows of a matrix that pay for being transposed */ };
@@ -119,7 +120,9 @@ static bool potrf(const tn_lapack_item *i)
     if (lower && n > TURNED && width(i) <= 8) {
         char uplo = 'L';
         turn(i);
-        CALL(i, &uplo, &n, i->out[0], &n, info);
+        tn_lapack_blocked did = tn_lapack_blocked_potrf(i, i->out[0], info);
+        if (did == TN_BLOCKED_NO_MEMORY) return false;
+        if (did == TN_BLOCKED_NOT) CALL(i, &uplo, &n, i->out[0], &n, info);
         tn_lapack_turn(i->out[0], n, (int64_t)width(i));
         return true;
     }
@@ -133,7 +136,10 @@ static bool getrf(const tn_lapack_item *i)
 {
     int m = i->m, n = i->n, *info = i->out[2];
     copy(i, 0, 0, m, n);
-    if (m && n && !tn_lapack_small_getrf(i)) CALL(i, &m, &n, i->out[0], &m, i->out[1], info);
+    if (!m || !n || tn_lapack_small_getrf(i)) return true;
+    tn_lapack_blocked did = tn_lapack_blocked_getrf(i, i->out[0], i->out[1], info);
+    if (did != TN_BLOCKED_NOT) return did == TN_BLOCKED_DONE;
+    CALL(i, &m, &n, i->out[0], &m, i->out[1], info);
     return true;
 }
 
@@ -141,7 +147,10 @@ static bool geqrf(const tn_lapack_item *i)
 {
     int m = i->m, n = i->n, info;
     copy(i, 0, 0, m, n);
-    if (m && n) WITH_WORK(i, &m, &n, i->out[0], &m, i->out[1], work, &lwork, &info);
+    if (!m || !n) return true;
+    tn_lapack_blocked did = tn_lapack_blocked_geqrf(i, i->out[0], i->out[1]);
+    if (did != TN_BLOCKED_NOT) return did == TN_BLOCKED_DONE;
+    WITH_WORK(i, &m, &n, i->out[0], &m, i->out[1], work, &lwork, &info);
     return true;
 }
 
@@ -166,7 +175,10 @@ static bool orgqr(const tn_lapack_item *i)
 {
     int m = i->m, n = i->n, r = i->r, info;
     copy(i, 0, 0, m, n);
-    if (m && n) WITH_WORK(i, &m, &n, &r, i->out[0], &m, i->in[1], work, &lwork, &info);
+    if (!m || !n) return true;
+    tn_lapack_blocked did = tn_lapack_blocked_orgqr(i, i->out[0], i->in[1]);
+    if (did != TN_BLOCKED_NOT) return did == TN_BLOCKED_DONE;
+    WITH_WORK(i, &m, &n, &r, i->out[0], &m, i->in[1], work, &lwork, &info);
     return true;
 }
 
@@ -199,6 +211,9 @@ static bool trsm(const tn_lapack_item *i)
     if (tn_lapack_small_trsm(i, side == 'L', uplo == 'L', trans != 'N', diag == 'U')) return true;
     side = side == 'L' ? 'R' : 'L';
     uplo = uplo == 'L' ? 'U' : 'L';
+    tn_lapack_blocked did =
+        tn_lapack_blocked_trsm(i, side, uplo, trans, diag, n, m, i->in[0], i->out[0]);
+    if (did != TN_BLOCKED_NOT) return did == TN_BLOCKED_DONE;
     CALL(i, &side, &uplo, &trans, &diag, &n, &m, single ? (void *)one_f32 : one, i->in[0], &a,
          i->out[0], &n);
     return true;

@@ -162,3 +162,62 @@ def test_singular_nan_and_empty():
     assert np.isinf(np.asarray(jnp.linalg.inv(jnp.zeros((2, 2))))).any()
     assert jnp.linalg.cholesky(jnp.zeros((2, 0, 0))).shape == (2, 0, 0)
     assert jnp.linalg.det(jnp.eye(3) * 2) == 8
+
+
+# Sizes that go by blocks; the last block of each is not a whole one.
+LARGE = 530
+
+
+@pytest.fixture(params=["float32", "float64"])
+def large(request):
+    name = request.param
+    rng = np.random.default_rng(11)
+    a = rng.standard_normal((LARGE, LARGE)).astype(name)
+    return name, a, (a @ a.T / LARGE + 2 * np.eye(LARGE)).astype(name)
+
+
+def test_large_cholesky(large):
+    name, _, s = large
+    l = np.asarray(jnp.linalg.cholesky(jnp.asarray(s)))
+    close(l @ l.T, s, name)
+    s[LARGE - 20, LARGE - 20] = -1
+    assert np.isnan(np.asarray(jnp.linalg.cholesky(jnp.asarray(s)))).any()
+
+
+def test_large_lu(large):
+    name, a, _ = large
+    for m in (a, a[:, :450], a[:450]):
+        p, l, u = map(np.asarray, jsl.lu(jnp.asarray(m)))
+        close(p @ l @ u, m, name)
+        assert np.max(np.abs(l)) <= 1
+    a[:, 300] = 0
+    assert np.asarray(jnp.linalg.det(jnp.asarray(a))) == 0
+
+
+def test_large_qr(large):
+    name, a, _ = large
+    for m in (a, a[:, :201], a[:201]):
+        q, r = map(np.asarray, jnp.linalg.qr(jnp.asarray(m)))
+        close(q @ r, m, name)
+        close(q.T @ q, np.eye(q.shape[1]), name)
+        assert np.all(np.tril(r, -1) == 0)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_large_triangular(large, lower, transpose, unit):
+    name, _, s = large
+    s = s[:210, :210]
+    a = np.tril(s) if lower else np.triu(s)
+    if unit:
+        a /= 4
+        np.fill_diagonal(a, 1)
+    rng = np.random.default_rng(3)
+    for right in (33, 300):
+        b = rng.standard_normal((210, right)).astype(name)
+        op = a.T if transpose else a
+        x = jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=lower, transpose_a=transpose, unit_diagonal=unit)
+        close(op @ np.asarray(x), b, name)
+        y = jax.lax.linalg.triangular_solve(a, b.T, lower=lower, transpose_a=transpose, unit_diagonal=unit)
+        close(np.asarray(y) @ op, b.T, name)
