@@ -52,7 +52,7 @@ static inline float one_bf16(uint16_t x)
 }
 
 /* Memory is asked for early, since the machine's own prefetching ends with a page. */
-enum { AHEAD = 2048 };
+enum { AHEAD = 4096 };
 #define ASK(p, bytes)                                                                              \
     UNROLL for (size_t b_ = 0; b_ < (bytes); b_ += 64)                                             \
         __builtin_prefetch((const char *)(p) + AHEAD + b_)
@@ -92,17 +92,11 @@ enum { AHEAD = 2048 };
         }                                                                                          \
         s->n += n;                                                                                 \
     }                                                                                              \
-    /* Behind what was appended, or of as many elements as there are lanes. */                     \
-    static void name##_end(const void *row, int64_t n, tn_row_state *s, A *lanes)                  \
+    /* What is left behind whole groups. */                                                        \
+    static void name##_rest(const T *x, int64_t rest, A *lanes)                                    \
     {                                                                                              \
-        enum { WIDTH = TN_VB / (int)sizeof(A), LANES = LANE_BYTES / (int)sizeof(A) };              \
-        int64_t whole = n / LANES * LANES, rest = n - whole, k = 0;                                \
-        const T *x = (const T *)row + whole;                                                       \
-        const A *total = (const A *)s->total;                                                      \
-        if (whole) name##_append(row, whole, s);                                                   \
-        memcpy(lanes, s->lanes, LANE_BYTES);                                                       \
-        if (s->n > BLOCK * LANES)                                                                  \
-            for (int i = 0; i < LANES; i++) lanes[i] = OP(total[i], lanes[i]);                     \
+        enum { WIDTH = TN_VB / (int)sizeof(A) };                                                   \
+        int64_t k = 0;                                                                             \
         for (; k + WIDTH <= rest; k += WIDTH) {                                                    \
             VA v = OP(LOAD(VA, lanes + k), load(x + k));                                           \
             memcpy(lanes + k, &v, TN_VB);                                                          \
@@ -112,8 +106,35 @@ enum { AHEAD = 2048 };
         for (int i = 0; i < WIDTH; i++)                                                            \
             lanes[i] = OP(lanes[i], i < (int)rest ? one(x[i]) : NEUTRAL);                          \
     }                                                                                              \
+    /* Behind what was appended, or of as many elements as there are lanes. */                     \
+    static void name##_end(const void *row, int64_t n, tn_row_state *s, A *lanes)                  \
+    {                                                                                              \
+        enum { LANES = LANE_BYTES / (int)sizeof(A) };                                              \
+        int64_t whole = n / LANES * LANES, rest = n - whole;                                       \
+        const T *x = (const T *)row + whole;                                                       \
+        const A *total = (const A *)s->total;                                                      \
+        if (whole) name##_append(row, whole, s);                                                   \
+        memcpy(lanes, s->lanes, LANE_BYTES);                                                       \
+        if (s->n > BLOCK * LANES)                                                                  \
+            for (int i = 0; i < LANES; i++) lanes[i] = OP(total[i], lanes[i]);                     \
+        name##_rest(x, rest, lanes);                                                               \
+    }                                                                                              \
     static void name##_lanes(const void *row, int64_t n, void *lanes)                              \
     {                                                                                              \
+        enum { WIDTH = TN_VB / (int)sizeof(A), LANES = LANE_BYTES / (int)sizeof(A) };              \
+        if (n < (BLOCK + 1) * LANES) {                                                             \
+            const T *p = row, *end = p + n / LANES * LANES;                                        \
+            VA a[REGISTERS];                                                                       \
+            UNROLL for (int r = 0; r < REGISTERS; r++) a[r] = load(p + r * WIDTH);                 \
+            for (p += LANES; p < end; p += LANES) {                                                \
+                ASK(p, LANES * sizeof(T));                                                         \
+                UNROLL for (int r = 0; r < REGISTERS; r++) a[r] = OP(a[r], load(p + r * WIDTH));   \
+            }                                                                                      \
+            UNROLL for (int r = 0; r < REGISTERS; r++)                                             \
+                memcpy((char *)lanes + r * TN_VB, &a[r], TN_VB);                                   \
+            if (n % LANES) name##_rest(end, n % LANES, lanes);                                     \
+            return;                                                                                \
+        }                                                                                          \
         tn_row_state s;                                                                            \
         s.n = 0;                                                                                   \
         name##_end(row, n, &s, lanes);                                                             \
@@ -158,16 +179,17 @@ typedef __m512 wide_f32;
 typedef __m512d wide_f64;
 typedef __mmask16 truth_f32;
 typedef __mmask8 truth_f64;
-#define MAX_f32             _mm512_max_ps
-#define MIN_f32             _mm512_min_ps
-#define MAX_f64             _mm512_max_pd
-#define MIN_f64             _mm512_min_pd
-#define NOTE_f32(bad, a, b) _kor_mask16(bad, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q))
-#define NOTE_f64(bad, a, b) _kor_mask8(bad, _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q))
-#define ANY_f32(bad)        ((bad) != 0)
-#define ANY_f64(bad)        ((bad) != 0)
-#define NONE_f32            0
-#define NONE_f64            0
+#define MAX_f32 _mm512_max_ps
+#define MIN_f32 _mm512_min_ps
+#define MAX_f64 _mm512_max_pd
+#define MIN_f64 _mm512_min_pd
+/* Bits of what is none: so a comparison alone adds to them. */
+#define NOTE_f32(bad, a, b) _mm512_mask_cmp_ps_mask(bad, a, b, _CMP_ORD_Q)
+#define NOTE_f64(bad, a, b) _mm512_mask_cmp_pd_mask(bad, a, b, _CMP_ORD_Q)
+#define ANY_f32(bad)        ((bad) != 0xffff)
+#define ANY_f64(bad)        ((bad) != 0xff)
+#define NONE_f32            0xffff
+#define NONE_f64            0xff
 #elif TN_VB == 32
 typedef __m256 wide_f32, truth_f32;
 typedef __m256d wide_f64, truth_f64;
@@ -230,14 +252,35 @@ typedef int truth_f32, truth_f64;
 #define LARGER_OF(a, b)  ((a) > (b) ? (a) : (b))
 #define SMALLER_OF(a, b) ((a) < (b) ? (a) : (b))
 
+#if TN_VB == 64
+#define MAX_f32_LANES _mm512_reduce_max_ps
+#define MIN_f32_LANES _mm512_reduce_min_ps
+#define MAX_f64_LANES _mm512_reduce_max_pd
+#define MIN_f64_LANES _mm512_reduce_min_pd
+#else
+#define OF_LANES(name, S, T, LARGER)                                                               \
+    static inline T name(wide_##S v)                                                               \
+    {                                                                                              \
+        T some[sizeof v / sizeof(T)];                                                              \
+        memcpy(some, &v, sizeof v);                                                                \
+        UNROLL for (int half = (int)(sizeof v / sizeof(T)) / 2; half; half /= 2)                   \
+            UNROLL for (int k = 0; k < half; k++) some[k] = LARGER(some[k], some[k + half]);       \
+        return some[0];                                                                            \
+    }
+OF_LANES(MAX_f32_LANES, f32, float, LARGER_OF)
+OF_LANES(MIN_f32_LANES, f32, float, SMALLER_OF)
+OF_LANES(MAX_f64_LANES, f64, double, LARGER_OF)
+OF_LANES(MIN_f64_LANES, f64, double, SMALLER_OF)
+#endif
+
 /* What is left of a row behind groups of four vectors is covered by vectors that overlap. +0 is
  * more than -0, which comparisons don't see: ZERO is the one that is wanted. U: the bits. */
-#define EXTREME(name, S, T, U, SIGN, MORE, LARGER, exact, ZERO)                                    \
+#define EXTREME(name, S, T, U, SIGN, MORE, exact, ZERO)                                            \
     static void name(const void *row, int64_t n, void *out)                                        \
     {                                                                                              \
         enum { WIDE = (int)(sizeof(wide_##S) / sizeof(T)) };                                       \
         const T *x = row;                                                                          \
-        T best = x[0], some[WIDE];                                                                 \
+        T best = x[0];                                                                             \
         bool nan = false;                                                                          \
         if (n >= 4 * WIDE) {                                                                       \
             wide_##S a0 = LOAD(wide_##S, x), a1 = a0, a2 = a0, a3 = a0;                            \
@@ -255,10 +298,7 @@ typedef int truth_f32, truth_f64;
                 worse = NOTE_##S(worse, b2, b3);                                                   \
             }                                                                                      \
             a0 = MORE(MORE(a1, a0), MORE(a3, a2));                                                 \
-            memcpy(some, &a0, sizeof some);                                                        \
-            for (int half = WIDE / 2; half; half /= 2)                                             \
-                for (int k = 0; k < half; k++) some[k] = LARGER(some[k], some[k + half]);          \
-            best = some[0];                                                                        \
+            best = MORE##_LANES(a0);                                                               \
             nan = ANY_##S(bad) || ANY_##S(worse);                                                  \
         } else {                                                                                   \
             for (int64_t at = 1; at < n; at++) best = exact(best, x[at]);                          \
@@ -278,10 +318,10 @@ typedef int truth_f32, truth_f64;
 #define SIGN_f32 0x80000000u
 #define SIGN_f64 0x8000000000000000u
 // clang-format off
-EXTREME(max_f32, f32, float,  uint32_t, SIGN_f32, MAX_f32, LARGER_OF,  tn_max_f32, (uint32_t)0)
-EXTREME(min_f32, f32, float,  uint32_t, SIGN_f32, MIN_f32, SMALLER_OF, tn_min_f32, SIGN_f32)
-EXTREME(max_f64, f64, double, uint64_t, SIGN_f64, MAX_f64, LARGER_OF,  tn_max_f64, (uint64_t)0)
-EXTREME(min_f64, f64, double, uint64_t, SIGN_f64, MIN_f64, SMALLER_OF, tn_min_f64, SIGN_f64)
+EXTREME(max_f32, f32, float,  uint32_t, SIGN_f32, MAX_f32, tn_max_f32, (uint32_t)0)
+EXTREME(min_f32, f32, float,  uint32_t, SIGN_f32, MIN_f32, tn_min_f32, SIGN_f32)
+EXTREME(max_f64, f64, double, uint64_t, SIGN_f64, MAX_f64, tn_max_f64, (uint64_t)0)
+EXTREME(min_f64, f64, double, uint64_t, SIGN_f64, MIN_f64, tn_min_f64, SIGN_f64)
 // clang-format on
 
 /* --- what has no rounding --- */
@@ -325,32 +365,35 @@ EXTREME_BY_BITS(min_f16, int16_t, INT16_MAX, 0x7c00, SMALLER_OF, INT16_MAX)
 
 /* --- columns --- */
 
-/* Some rows at a time, so that accumulators are read and written less often. */
+/* Some rows at a time, so that accumulators are read and written less often: with the first row of
+ * all, which is what there is so far, 2^k rows of 64 and more are groups but for one. */
+enum { GROUP = 7 };
 #define COLUMNS(name, T, A, one, OP)                                                               \
     static void name##_columns(const void *from, int64_t step, int64_t rows, int64_t n, void *acc, \
                                bool first)                                                         \
     {                                                                                              \
         const T *x = from;                                                                         \
         A *to = acc;                                                                               \
-        if (first) {                                                                               \
+        const A *so_far = acc;                                                                     \
+        if (first && (sizeof(T) < sizeof(A) || rows <= GROUP)) {                                   \
             TN_INDEPENDENT                                                                         \
             for (int64_t l = 0; l < n; l++) to[l] = one(x[l]);                                     \
-            x += step;                                                                             \
-            rows--;                                                                                \
+        } else if (first) {                                                                        \
+            so_far = from;                                                                         \
         }                                                                                          \
-        for (; rows >= 8; rows -= 8, x += 8 * step) {                                              \
+        x += first ? step : 0;                                                                     \
+        for (rows -= first; rows >= GROUP; rows -= GROUP, x += GROUP * step, so_far = acc) {       \
             const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step, *x4 = x3 + step;             \
-            const T *x5 = x4 + step, *x6 = x5 + step, *x7 = x6 + step;                             \
+            const T *x5 = x4 + step, *x6 = x5 + step;                                              \
             TN_INDEPENDENT                                                                         \
             for (int64_t l = 0; l < n; l++) {                                                      \
-                A a = (A)OP(to[l], one(x[l]));                                                     \
+                A a = (A)OP(so_far[l], one(x[l]));                                                 \
                 a = (A)OP(a, one(x1[l]));                                                          \
                 a = (A)OP(a, one(x2[l]));                                                          \
                 a = (A)OP(a, one(x3[l]));                                                          \
                 a = (A)OP(a, one(x4[l]));                                                          \
                 a = (A)OP(a, one(x5[l]));                                                          \
-                a = (A)OP(a, one(x6[l]));                                                          \
-                to[l] = (A)OP(a, one(x7[l]));                                                      \
+                to[l] = (A)OP(a, one(x6[l]));                                                      \
             }                                                                                      \
         }                                                                                          \
         for (; rows > 0; rows--, x += step) {                                                      \
@@ -398,37 +441,40 @@ COLUMNS(product_f16,  uint16_t, float,  one_f16,  TIMES)
     static void name##_columns(const void *from, int64_t step, int64_t rows, int64_t n, void *acc, \
                                bool first)                                                         \
     {                                                                                              \
-        enum { WIDE = (int)(sizeof(wide_##S) / sizeof(T)), ROWS = 4 };                             \
+        enum { WIDE = (int)(sizeof(wide_##S) / sizeof(T)) };                                       \
         const T *x = from;                                                                         \
         T *to = acc;                                                                               \
         if (n < WIDE) {                                                                            \
             any_##name##_columns(from, step, rows, n, acc, first);                                 \
             return;                                                                                \
         }                                                                                          \
-        if (first) {                                                                               \
-            memcpy(to, x, (size_t)n * sizeof *x);                                                  \
-            x += step;                                                                             \
-            rows--;                                                                                \
-        }                                                                                          \
-        for (int64_t some; rows > 0; rows -= some, x += some * step) {                             \
-            some = rows < ROWS ? 1 : ROWS;                                                         \
+        const T *so_far = to;                                                                      \
+        if (first && rows == 1) memcpy(to, x, (size_t)n * sizeof *x);                              \
+        else if (first) so_far = x;                                                                \
+        x += first ? step : 0;                                                                     \
+        rows -= first;                                                                             \
+        for (int64_t some; rows > 0; rows -= some, x += some * step, so_far = to) {                \
+            some = rows < GROUP ? 1 : GROUP;                                                       \
             int64_t by = some == 1 ? 0 : step;                                                     \
             for (int64_t l = 0; l < n; l += WIDE) {                                                \
                 /* What is folded twice stays the same. */                                         \
                 int64_t at = l + WIDE <= n ? l : n - WIDE;                                         \
-                wide_##S a = LOAD(wide_##S, to + at), last = a;                                    \
-                truth_##S bad = NONE_##S;                                                          \
-                const T *p = x + at;                                                               \
-                UNROLL for (int k = 0; k < ROWS; k += 2, p += 2 * by)                              \
+                wide_##S a = LOAD(wide_##S, so_far + at), b = LOAD(wide_##S, x + at), c;           \
+                truth_##S bad = NOTE_##S(NONE_##S, a, b);                                          \
+                const T *p = x + at + by;                                                          \
+                a = BEST(b, a);                                                                    \
+                UNROLL for (int k = 1; k < GROUP; k += 2, p += 2 * by)                             \
                 {                                                                                  \
-                    wide_##S b = LOAD(wide_##S, p), c = LOAD(wide_##S, p + by);                    \
+                    b = LOAD(wide_##S, p), c = LOAD(wide_##S, p + by);                             \
                     bad = NOTE_##S(bad, b, c);                                                     \
                     a = BEST(c, BEST(b, a));                                                       \
                 }                                                                                  \
-                bad = NOTE_##S(bad, last, last);                                                   \
-                if (__builtin_expect(ANY_##S(bad) || ZERO_##S(a), 0))                              \
+                if (__builtin_expect(ANY_##S(bad) || ZERO_##S(a), 0)) {                            \
+                    if (so_far != to) memcpy(to + at, so_far + at, sizeof a);                      \
                     any_##name##_columns(x + at, step, some, WIDE, to + at, false);                \
-                else memcpy(to + at, &a, sizeof a);                                                \
+                } else {                                                                           \
+                    memcpy(to + at, &a, sizeof a);                                                 \
+                }                                                                                  \
             }                                                                                      \
         }                                                                                          \
     }

@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "ops/access.h"
+#include "ops/strided.h"
 
 enum {
     PIECE = 1 << 16, /* elements that are worth a piece of their own */
@@ -267,7 +268,7 @@ static void finish_some(void *ctx, int64_t begin, int64_t end)
         given = one;
     }
     int64_t most = kept < TOGETHER ? kept : TOGETHER;
-    for (int64_t i = 0; i < most; i++) memcpy(init + (size_t)i * l->acc_bytes, given, l->acc_bytes);
+    tn_fill(NULL, init, given, l->acc_bytes, most);
     for (int64_t k = begin; k < end; k++) {
         int64_t first = k * TOGETHER, n = kept - first < TOGETHER ? kept - first : TOGETHER;
         char *acc = f->partial + (size_t)first * l->acc_bytes;
