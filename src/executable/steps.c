@@ -124,7 +124,7 @@ static void add_op(maker *m, const tn_item *item)
         return;
     }
     tn_prepared prepared = {tn_op_behaviours[op->kind].eval, NULL};
-    if (op->region->parent) tn_prepare_op(op, item->bodies, m->plan->arena, &prepared);
+    tn_prepare_op(op, item->bodies, m->plan->arena, &prepared);
     add_step(m, (tn_step){.kind = TN_STEP_EVAL,
                           .op = op,
                           .n_operands = n,

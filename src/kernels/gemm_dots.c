@@ -13,6 +13,7 @@ enum {
     MAX_COLS = 16,
     CHUNK = 256, /* elements along k that go through the buffers at a time; whole lane vectors */
     MAX_SUM_BYTES = MAX_ROWS * MAX_COLS * 8,
+    LEAST_LINE = 1024,
     LEAST_PART = 1 << 15, /* elements along k; whole lane vectors */
     MAX_PARTS = 64,
 };
@@ -27,10 +28,10 @@ size_t tn_gemm_dots_workspace(const tn_gemm_plan *p)
     return (size_t)((MAX_ROWS + MAX_COLS) * CHUNK * p->e);
 }
 
-/* One long sum. */
+/* One sum that isn't short. */
 static bool is_line(const tn_gemm_plan *p)
 {
-    return p->m == 1 && p->n == 1 && tn_gemm_dots_are_long(p);
+    return p->m == 1 && p->n == 1 && p->k >= LEAST_LINE;
 }
 
 static int log2_below(int64_t x)
@@ -147,7 +148,8 @@ static void store(const tn_gemm_plan *p, int64_t cols, const char *out, char *c)
 void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
                           int64_t begin, int64_t end, char *workspace)
 {
-    if (p->m == 1 && p->b_plain && p->c_plain && p->c_col == p->e && a_is_direct(p)) {
+    if (!is_line(p) && p->m == 1 && p->b_plain && p->c_plain && p->c_col == p->e &&
+        a_is_direct(p)) {
         p->loops->dot_row(p->k, a, b + begin * p->b_col, p->b_col, end - begin,
                           c + begin * p->c_col);
         return;

@@ -137,7 +137,7 @@ TEST(long_sums_miss_nothing)
     static float x[70070];
     static double y[70070];
     static uint16_t z[70070];
-    static const int lengths[] = {32769, 32784, 40009, 65600, 70070};
+    static const int lengths[] = {1024, 1031, 8200, 32769, 32784, 40009, 65600, 70070};
     for (int i = 0; i < 70070; i++) {
         x[i] = (float)(i * 7 % 13 - 6);
         y[i] = x[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prepared.h - ops that loops run at every turn: what their evaluators find out each time, from
+/* prepared.h - ops that are run again and again: what their evaluators find out each time, from
  * types and attributes, is found once. Values are those of the evaluators. */
 #ifndef TN_OPS_PREPARED_H
 #define TN_OPS_PREPARED_H
