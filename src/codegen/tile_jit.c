@@ -235,7 +235,8 @@ static bool end(run *r, uint32_t first, micro *out)
     const tn_jit_code *streaming = NULL;
     if (streams) {
         for (uint32_t i = 0; i < r->n_ports; i++)
-            is_streamed[i] |= r->kinds[i].is_input && r->ports[i].kind == AT_INPUT;
+            is_streamed[i] |= r->kinds[i].is_input && r->ports[i].kind == AT_INPUT &&
+                              !r->ports[i].map && r->ports[i].row_step >= 0;
         tn_jit_piece other;
         tn_jit_streaming(&r->piece, is_streamed, &other);
         streaming = tn_jit_end(&other, false);

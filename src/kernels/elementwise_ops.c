@@ -128,13 +128,15 @@ typedef struct tn_undefined tn_undefined;
  * loop without branches. */
 #define BLOCK 256
 #define GUARDED_LOOP(name, T, condition, fast, full)                                               \
+    GUARDED_LOOP_TO(name, T, T, condition, fast, full)
+#define GUARDED_LOOP_TO(name, T, R, condition, fast, full)                                         \
     static void name(const tn_kernel *k, size_t n, const void *const *in, void *out)               \
     {                                                                                              \
         for (size_t at = 0; at < n; at += BLOCK) {                                                 \
             size_t size = n - at < BLOCK ? n - at : BLOCK;                                         \
             const T *a = (const T *)in[0] + at;                                                    \
             const T *b = k->n_operands > 1 ? (const T *)in[1] + at : a;                            \
-            T *to = (T *)out + at;                                                                 \
+            R *to = (R *)out + at;                                                                 \
             unsigned far = 0;                                                                      \
             (void)b;                                                                               \
             for (size_t i = 0; i < size; i++) far |= !(condition);                                 \
@@ -181,11 +183,57 @@ GUARDED_LOOP(rem_guarded_f32, float, tn_rem_is_near_f32(a[i], b[i]), tn_rem_near
              tn_rem_f32(a[i], b[i]))
 GUARDED_LOOP(rem_guarded_f64, double, tn_rem_is_near_f64(a[i], b[i]), tn_rem_near_f64(a[i], b[i]),
              tn_rem_f64(a[i], b[i]))
+#define COMPLEX_LOOP(name, test, s, T)                                                             \
+    GUARDED_LOOP(name##_guarded_##s, T, tn_##test##_is_near_##s(a[i]), tn_##name##_near_##s(a[i]), \
+                 tn_##name##_##s(a[i]))
+COMPLEX_LOOP(expm1, exp, c64, float _Complex)
+COMPLEX_LOOP(tan, tanh, c64, float _Complex)
+COMPLEX_LOOP(tanh, tanh, c64, float _Complex)
+GUARDED_LOOP_TO(abs_guarded_c64, float _Complex, float, tn_abs_is_near_c64(a[i]),
+                tn_abs_near_c64(a[i]), tn_abs_c64(a[i]))
+COMPLEX_LOOP(sign, abs, c64, float _Complex)
+COMPLEX_LOOP(sign, sign, c128, double _Complex)
+GUARDED_LOOP(div_guarded_c64, float _Complex, tn_div_is_near_c64(a[i], b[i]),
+             tn_div_near_c64(a[i], b[i]), tn_div_c64(a[i], b[i]))
+GUARDED_LOOP(div_guarded_c128, double _Complex, tn_div_is_near_c128(a[i], b[i]),
+             tn_div_near_c128(a[i], b[i]), tn_div_c128(a[i], b[i]))
+/* Integers of 64 bits that f64 holds: tn_div_i64 and so on where tn_div_is_near. */
+GUARDED_LOOP(div_guarded_i64, int64_t, tn_div_is_near(a[i], b[i]), tn_div_near(a[i], b[i]),
+             tn_div_i64(a[i], b[i]))
+GUARDED_LOOP(rem_guarded_i64, int64_t, tn_div_is_near(a[i], b[i]),
+             a[i] - tn_div_near(a[i], b[i]) * b[i], tn_rem_i64(a[i], b[i]))
+GUARDED_LOOP(div_guarded_u64, uint64_t, tn_div_is_near((int64_t)a[i], (int64_t)b[i]),
+             (uint64_t)tn_div_near((int64_t)a[i], (int64_t)b[i]), tn_div_u64(a[i], b[i]))
+GUARDED_LOOP(rem_guarded_u64, uint64_t, tn_div_is_near((int64_t)a[i], (int64_t)b[i]),
+             a[i] - (uint64_t)tn_div_near((int64_t)a[i], (int64_t)b[i]) * b[i],
+             tn_rem_u64(a[i], b[i]))
 // clang-format on
 
 static tn_kernel_fn *find_guarded(tn_op_kind op, tn_element_type e)
 {
-    if (e != TN_F32 && e != TN_F64) return NULL;
+    switch ((int)e) {
+    case TN_C64:
+        return op == TN_OP_divide                  ? div_guarded_c64
+               : op == TN_OP_exponential_minus_one ? expm1_guarded_c64
+               : op == TN_OP_tan                   ? tan_guarded_c64
+               : op == TN_OP_tanh                  ? tanh_guarded_c64
+               : op == TN_OP_sign                  ? sign_guarded_c64
+               : op == TN_OP_abs                   ? abs_guarded_c64
+                                                   : NULL;
+    case TN_C128:
+        return op == TN_OP_divide ? div_guarded_c128 : op == TN_OP_sign ? sign_guarded_c128 : NULL;
+    case TN_I64:
+        return op == TN_OP_divide      ? div_guarded_i64
+               : op == TN_OP_remainder ? rem_guarded_i64
+                                       : NULL;
+    case TN_U64:
+        return op == TN_OP_divide      ? div_guarded_u64
+               : op == TN_OP_remainder ? rem_guarded_u64
+                                       : NULL;
+    case TN_F32:
+    case TN_F64: break;
+    default: return NULL;
+    }
     switch ((int)op) {
     case TN_OP_sine: return e == TN_F32 ? sin_guarded_f32 : sin_guarded_f64;
     case TN_OP_cosine: return e == TN_F32 ? cos_guarded_f32 : cos_guarded_f64;

@@ -144,6 +144,7 @@ double _Complex tn_rsqrt_c128(double _Complex a)
 
 double _Complex tn_sign_c128(double _Complex a)
 {
+    if (tn_sign_is_near_c128(a)) return tn_sign_near_c128(a);
     if (is_tiny(a)) a = scaled(a, 0x1p600);
     double size = tn_abs_c128(a);
     if (size == 0) return a;
@@ -214,6 +215,19 @@ double _Complex tn_tanh_c128(double _Complex a)
     return ctanh(a);
 }
 
+float _Complex tn_expm1_c64(float _Complex a)
+{
+    return tn_exp_is_near_c64(a) ? tn_expm1_near_c64(a) : (float _Complex)tn_expm1_c128(a);
+}
+float _Complex tn_tan_c64(float _Complex a)
+{
+    return tn_tanh_is_near_c64(a) ? tn_tan_near_c64(a) : (float _Complex)tn_tan_c128(a);
+}
+float _Complex tn_tanh_c64(float _Complex a)
+{
+    return tn_tanh_is_near_c64(a) ? tn_tanh_near_c64(a) : (float _Complex)tn_tanh_c128(a);
+}
+
 /* complex<f32> is computed in f64, where nothing of it overflows half way, and rounded once. */
 #define THROUGH_C128_1(name)                                                                       \
     float _Complex tn_##name##_c64(float _Complex a)                                               \
@@ -226,9 +240,8 @@ double _Complex tn_tanh_c128(double _Complex a)
         return (float _Complex)tn_##name##_c128(a, b);                                             \
     }
 // clang-format off
-THROUGH_C128_1(cbrt) THROUGH_C128_1(cos) THROUGH_C128_1(expm1)
+THROUGH_C128_1(cbrt) THROUGH_C128_1(cos)
 THROUGH_C128_1(log) THROUGH_C128_1(log1p) THROUGH_C128_1(logistic) THROUGH_C128_1(rsqrt)
-THROUGH_C128_1(sin) THROUGH_C128_1(sqrt) THROUGH_C128_1(tan)
-THROUGH_C128_1(tanh)
+THROUGH_C128_1(sin) THROUGH_C128_1(sqrt)
 THROUGH_C128_2(atan2)
     // clang-format on

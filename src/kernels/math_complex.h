@@ -79,24 +79,45 @@ static inline bool tn_is_moderate(double a)
     return a > 0x1p-200 && a < 0x1p200;
 }
 
-static inline double _Complex tn_div_c128(double _Complex a, double _Complex b)
+/* What quotients, signs and functions of most operands are, without a branch: NAME_near holds where
+ * NAME_is_near does. */
+static inline bool tn_div_is_near_c128(double _Complex a, double _Complex b)
 {
     double ar = __real__ a, ai = __imag__ a, br = __real__ b, bi = __imag__ b;
-    if (!(tn_is_moderate(ar) && tn_is_moderate(ai) && tn_is_moderate(br) && tn_is_moderate(bi)))
-        return tn_quotient_c128(a, b);
+    bool one = (tn_is_moderate(ar) | (ar == 0)) & (tn_is_moderate(ai) | (ai == 0));
+    return one & ((ar != 0) | (ai != 0)) & tn_is_moderate(br) & tn_is_moderate(bi);
+}
+static inline double _Complex tn_div_near_c128(double _Complex a, double _Complex b)
+{
+    double ar = __real__ a, ai = __imag__ a, br = __real__ b, bi = __imag__ b;
     double d = tn_sum_of_products(br, br, bi, bi);
     return tn_complex_f64(tn_sum_of_products(ar, br, ai, bi) / d,
                           tn_sum_of_products(ai, br, -ar, bi) / d);
 }
+static inline double _Complex tn_div_c128(double _Complex a, double _Complex b)
+{
+    return tn_div_is_near_c128(a, b) ? tn_div_near_c128(a, b) : tn_quotient_c128(a, b);
+}
 
 /* The products of parts are exact in f64 and their sums can't overflow there. */
-static inline float _Complex tn_div_c64(float _Complex a, float _Complex b)
+static inline bool tn_div_is_near_c64(float _Complex a, float _Complex b)
+{
+    const float inf = __builtin_inff();
+    float ar = __builtin_fabsf(__real__ a), ai = __builtin_fabsf(__imag__ a);
+    float br = __builtin_fabsf(__real__ b), bi = __builtin_fabsf(__imag__ b);
+    return (ar < inf) & (ai < inf) & (br < inf) & (bi < inf) & ((br > 0) | (bi > 0));
+}
+static inline float _Complex tn_div_near_c64(float _Complex a, float _Complex b)
 {
     double ar = __real__ a, ai = __imag__ a, br = __real__ b, bi = __imag__ b;
-    double d = 1 / (br * br + bi * bi);
-    double re = (ar * br + ai * bi) * d, im = (ai * br - ar * bi) * d;
-    if (re != re || im != im) return (float _Complex)tn_div_c128(a, b);
-    return tn_complex_f32((float)re, (float)im);
+    double d = 1 / (br * br + bi * bi), minus = tn_flip_f64(ar * bi);
+    return tn_complex_f32((float)((ar * br + ai * bi) * d), (float)((ai * br + minus) * d));
+}
+static inline float _Complex tn_div_c64(float _Complex a, float _Complex b)
+{
+    float _Complex q = tn_div_near_c64(a, b);
+    bool undefined = __real__ q != __real__ q || __imag__ q != __imag__ q;
+    return undefined ? (float _Complex)tn_div_c128(a, b) : q;
 }
 
 static inline float _Complex tn_exp_c64(float _Complex a)
@@ -112,36 +133,117 @@ static inline float _Complex tn_exp_c64(float _Complex a)
 
 /* The root of the sum of squares and a step towards it from what that and the squares were rounded
  * by (Borges 2020); of parts that are scaled where squares would overflow or vanish. */
+static inline double tn_abs_near(double large, double small)
+{
+    double size = __builtin_sqrt(__builtin_fma(large, large, small * small));
+    double sum = size * size, square = large * large;
+    double excess = __builtin_fma(-small, small, sum - square) + __builtin_fma(size, size, -sum) -
+                    __builtin_fma(large, large, -square);
+    return size - excess / (2 * size);
+}
 static inline double tn_abs_c128(double _Complex a)
 {
     double x = __builtin_fabs(__real__ a), y = __builtin_fabs(__imag__ a), inf = __builtin_inf();
     double large = x > y ? x : y, small = x > y ? y : x;
     double by = large > 0x1p500 ? 0x1p-600 : large < 0x1p-400 ? 0x1p600 : 1;
     double back = large > 0x1p500 ? 0x1p600 : large < 0x1p-400 ? 0x1p-600 : 1;
-    large *= by;
-    small *= by;
-    double size = __builtin_sqrt(__builtin_fma(large, large, small * small));
-    double sum = size * size, square = large * large;
-    double excess = __builtin_fma(-small, small, sum - square) + __builtin_fma(size, size, -sum) -
-                    __builtin_fma(large, large, -square);
-    double better = size - excess / (2 * size);
-    better = (size == 0 ? 0 : better) * back;
+    double better = tn_abs_near(large * by, small * by);
+    better = ((x == 0) & (y == 0) ? 0 : better) * back;
     return (x == inf || y == inf) ? inf : better;
 }
-/* Squares of f32 don't overflow in f64. */
+static inline bool tn_sign_is_near_c128(double _Complex a)
+{
+    double x = __builtin_fabs(__real__ a), y = __builtin_fabs(__imag__ a);
+    return (x < 0x1p500) & (y < 0x1p500) & ((x > 0x1p-400) | (y > 0x1p-400));
+}
+static inline double _Complex tn_sign_near_c128(double _Complex a)
+{
+    double x = __builtin_fabs(__real__ a), y = __builtin_fabs(__imag__ a);
+    double size = tn_abs_near(x > y ? x : y, x > y ? y : x), inverse = 1 / size;
+    double re = __real__ a * inverse, im = __imag__ a * inverse;
+    re = __builtin_fma(__builtin_fma(-re, size, __real__ a), inverse, re);
+    im = __builtin_fma(__builtin_fma(-im, size, __imag__ a), inverse, im);
+    return tn_complex_f64(re, im);
+}
+/* Squares of f32 don't overflow in f64; the inverse of their sum's root is found in f32 and a step
+ * towards it made in f64. */
+static inline bool tn_abs_is_near_c64(float _Complex a)
+{
+    float x = __builtin_fabsf(__real__ a), y = __builtin_fabsf(__imag__ a);
+    return (x < 0x1p60f) & (y < 0x1p60f) & ((x > 0x1p-60f) | (y > 0x1p-60f));
+}
+static inline double tn_sum_of_squares(float _Complex a)
+{
+    double re = __real__ a, im = __imag__ a;
+    return re * re + im * im;
+}
+static inline double tn_inverse_root(double sum)
+{
+    double y = 1 / __builtin_sqrtf((float)sum);
+    return y * __builtin_fma(-0.5 * sum * y, y, 1.5);
+}
+static inline float tn_abs_near_c64(float _Complex a)
+{
+    double sum = tn_sum_of_squares(a);
+    return (float)(sum * tn_inverse_root(sum));
+}
 static inline float tn_abs_c64(float _Complex a)
 {
+    if (tn_abs_is_near_c64(a)) return tn_abs_near_c64(a);
     double re = __builtin_fabsf(__real__ a), im = __builtin_fabsf(__imag__ a);
     double size = __builtin_sqrt(re * re + im * im);
     bool infinite = (re == __builtin_inf()) | (im == __builtin_inf());
     return infinite ? __builtin_inff() : (float)size;
 }
+static inline float _Complex tn_sign_near_c64(float _Complex a)
+{
+    double inverse = tn_inverse_root(tn_sum_of_squares(a));
+    return tn_complex_f32((float)(__real__ a * inverse), (float)(__imag__ a * inverse));
+}
 static inline float _Complex tn_sign_c64(float _Complex a)
 {
+    if (tn_abs_is_near_c64(a)) return tn_sign_near_c64(a);
     double re = __real__ a, im = __imag__ a, size = __builtin_sqrt(re * re + im * im);
     bool zero = size == 0;
     return tn_complex_f32(zero ? __real__ a : (float)(re / size),
                           zero ? __imag__ a : (float)(im / size));
+}
+
+/* Any but those whose exponentials or angles are beyond what is computed in f64 to 2^-33. */
+static inline bool tn_exp_is_near_c64(float _Complex a)
+{
+    return (__builtin_fabsf(__real__ a) < 200) & (__builtin_fabsf(__imag__ a) < TN_CIRCULAR_LIMIT);
+}
+/* e^x cos(y) - 1 = (e^x - 1) cos(y) + (cos(y) - 1) */
+static inline float _Complex tn_expm1_near_c64(float _Complex a)
+{
+    double x = __real__ a, y = __imag__ a, e = tn_expm1_near(x);
+    tn_turned t = tn_turn(y);
+    double c = tn_sine_after(t, 1), s = y == 0 ? y : tn_sine_after(t, 0);
+    return tn_complex_f32((float)__builtin_fma(e, c, c - 1), (float)__builtin_fma(e, s, s));
+}
+static inline bool tn_tanh_is_near_c64(float _Complex a)
+{
+    float limit = TN_CIRCULAR_LIMIT;
+    return (__builtin_fabsf(__real__ a) < limit) & (__builtin_fabsf(__imag__ a) < limit);
+}
+/* (sinh x cosh x + i sin y cos y) / (sinh^2 x + cos^2 y), of which nothing cancels. */
+static inline float _Complex tn_tanh_near_c64(float _Complex a)
+{
+    double size = __builtin_fabs((double)__real__ a), y = __imag__ a;
+    double e = tn_expm1_near(size < 60 ? size : 60), inverse = 1 / (e + 1);
+    double sinh = 0.5 * __builtin_fma(e, inverse, e), cosh = 0.5 * ((e + 1) + inverse);
+    tn_turned t = tn_turn(y);
+    double c = tn_sine_after(t, 1), s = y == 0 ? y : tn_sine_after(t, 0);
+    double d = 1 / __builtin_fma(sinh, sinh, c * c);
+    float re = __builtin_copysignf((float)(sinh * cosh * d), __real__ a);
+    return tn_complex_f32(re, (float)(s * c * d));
+}
+/* tan a = -i tanh(i a) */
+static inline float _Complex tn_tan_near_c64(float _Complex a)
+{
+    float _Complex t = tn_tanh_near_c64(tn_complex_f32(__imag__ a, __real__ a));
+    return tn_complex_f32(__imag__ t, __real__ t);
 }
 
 #endif

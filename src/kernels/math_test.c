@@ -236,6 +236,46 @@ static bool same_element(const tn_kernel *k, tn_element_type e, const char *x, c
     return k->out_step == tn_element_type_bytes(e) && is_nan(e, x) && is_nan(e, y);
 }
 
+/* Just beside whole quotients, of which those of all elements of a block are made in f64. */
+static void quotients_of_64_bits_are_exact(void **unused)
+{
+    enum { N = 4096 };
+    static int64_t a[N], b[N], q[N], r[N];
+    for (int round = 0; round < 40; round++) {
+        for (int i = 0; i < N; i++) {
+            int bits = 1 + (int)(random_bits() % 50);
+            b[i] = (int64_t)(random_bits() >> (63 - bits)) | 1;
+            if (b[i] >= (int64_t)1 << 51) b[i] >>= 1;
+            int64_t most = ((((int64_t)1 << 51) - 1) / b[i]);
+            a[i] = (int64_t)(random_bits() >> 14) % most * b[i] +
+                   (int64_t)(random_bits() >> 8) % 3 - 1;
+            if (i % 7 == 0) a[i] = most * b[i] - 1;
+            if (a[i] < 0) a[i] = 0;
+            if (round & 1 && i & 1) a[i] = -a[i];
+            if (round & 1 && i & 2) b[i] = -b[i];
+        }
+        if (round > 36) a[700] = INT64_MIN, b[700] = -1, b[900] = 0;
+        const void *in[] = {a, b};
+        for (int isa = 0; isa < TN_ISA_COUNT; isa++) {
+            if (!tn_cpu_has((tn_isa)isa)) continue;
+            tn_kernel div, rem;
+            tn_element_type e = round & 1 ? TN_I64 : TN_U64;
+            assert_true(tn_kernel_elementwise((tn_isa)isa, TN_OP_divide, e, &div));
+            assert_true(tn_kernel_elementwise((tn_isa)isa, TN_OP_remainder, e, &rem));
+            tn_kernel_run(&div, N, in, q);
+            tn_kernel_run(&rem, N, in, r);
+            for (int i = 0; i < N; i++) {
+                int64_t want = b[i] == 0    ? -1
+                               : b[i] == -1 ? (int64_t)(0 - (uint64_t)a[i])
+                                            : a[i] / b[i];
+                if (e == TN_U64) want = b[i] == 0 ? -1 : (int64_t)((uint64_t)a[i] / (uint64_t)b[i]);
+                assert_int_equal(q[i], want);
+                assert_int_equal(r[i], (int64_t)((uint64_t)a[i] - (uint64_t)want * (uint64_t)b[i]));
+            }
+        }
+    }
+}
+
 /* Every op on every type: the builds agree in every bit, at every length, in place or not. */
 static void builds_agree(void **unused)
 {
@@ -410,6 +450,7 @@ int main(void)
         cmocka_unit_test(f32_functions_are_accurate),
         cmocka_unit_test(f64_functions_are_accurate),
         cmocka_unit_test(remainders_are_exact),
+        cmocka_unit_test(quotients_of_64_bits_are_exact),
         cmocka_unit_test(special_values_are_those_of_c),
         cmocka_unit_test(builds_agree),
         cmocka_unit_test(other_builds_agree),
