@@ -134,7 +134,7 @@ def initialize():
     import jax
     from jax._src import config, distributed, xla_bridge
 
-    from tenon import backends, dlpack, ffi
+    from tenon import backends, direct, dlpack, ffi
 
     # Old versions of jaxlib otherwise take only plugins made for their own version of the C API.
     os.environ.setdefault("ENABLE_PJRT_COMPATIBILITY", "1")
@@ -149,5 +149,6 @@ def initialize():
             ffi.connect(path, name)
     backends.defer_cpu(_NAMES)
     dlpack.take_host_memory()
+    direct.connect()
     if distributed.global_state.client is not None and platforms and platforms.split(",")[0] in _NAMES:
         backends.list_cpu(platforms)

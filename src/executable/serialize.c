@@ -4,6 +4,7 @@
 #include "executable/compile.h"
 #include "executable/fingerprint.h"
 #include "executable/program.h"
+#include "reader/reader.h"
 
 /* What is stored is the program and its options, and the compiler is fast enough to run again: such
  * bytes hold for every later version, every instruction set and every machine. All numbers are
@@ -45,6 +46,7 @@ tn_status *tn_executable_deserialize(const void *data, size_t size,
                                      const tn_compile_options *options, tn_executable **out)
 {
     header h;
+    if (tn_is_bytecode(data, size)) return tn_compile_stored(data, size, NULL, 0, options, out);
     if (size < sizeof h || memcmp(data, MAGIC, sizeof h.magic))
         return TN_ERROR(INVALID_ARGUMENT, "these bytes are no serialized executable of Tenon");
     memcpy(&h, data, sizeof h);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builtin dialect's attributes and types, and the few that stablehlo and quant add beside
- * VHLO. */
+/* The builtin dialect's attributes and types, and the types of stablehlo and quant. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -196,15 +195,6 @@ tn_status *tn_builtin_read_type(tn_bytecode *b, tn_cursor *c, const tn_type **ou
 }
 
 /* --- stablehlo and quant --- */
-
-tn_status *tn_stablehlo_read_attr(tn_bytecode *b, tn_cursor *c, const tn_attr **out)
-{
-    enum { BOUNDS = 13 };
-    uint64_t code = tn_cursor_varint(c);
-    TN_TRY(tn_cursor_check(c));
-    if (code == BOUNDS) return tn_entry_read_fields(b, c, "bounds", "I", out);
-    return tn_cursor_unsupported(c, "the stablehlo attribute of code %" PRIu64, code);
-}
 
 tn_status *tn_stablehlo_read_type(tn_bytecode *b, tn_cursor *c, const tn_type **out)
 {

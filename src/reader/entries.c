@@ -32,12 +32,15 @@ static tn_status *assembly_type(tn_bytecode *b, tn_cursor *c, const tn_type **ou
 static tn_status *decode_attr(tn_bytecode *b, tn_bytecode_entry *e, const tn_attr **out)
 {
     tn_cursor c = tn_cursor_make(b->file, e->data, e->size);
+    if (!e->binary && e->dialect == TN_DIALECT_CHLO) return tn_chlo_read_text(b, &c, out);
     if (!e->binary) return assembly_attr(b, &c);
     switch ((tn_dialect)e->dialect) {
     case TN_DIALECT_BUILTIN: TN_TRY(tn_builtin_read_attr(b, &c, out)); break;
     case TN_DIALECT_VHLO: TN_TRY(tn_vhlo_read_attr(b, &c, out)); break;
     case TN_DIALECT_SDY: TN_TRY(tn_sdy_read_attr(b, &c, out)); break;
     case TN_DIALECT_STABLEHLO: TN_TRY(tn_stablehlo_read_attr(b, &c, out)); break;
+    case TN_DIALECT_CHLO: TN_TRY(tn_chlo_read_attr(b, &c, out)); break;
+    case TN_DIALECT_FUNC:
     case TN_DIALECT_QUANT:
     case TN_DIALECT_OTHER: return tn_cursor_unsupported(&c, "an attribute of an unknown dialect");
     }
@@ -54,6 +57,8 @@ static tn_status *decode_type(tn_bytecode *b, tn_bytecode_entry *e, const tn_typ
     case TN_DIALECT_QUANT: TN_TRY(tn_quant_read_type(b, &c, out, &e->scalar)); break;
     case TN_DIALECT_STABLEHLO: TN_TRY(tn_stablehlo_read_type(b, &c, out)); break;
     case TN_DIALECT_SDY:
+    case TN_DIALECT_CHLO:
+    case TN_DIALECT_FUNC:
     case TN_DIALECT_OTHER: return tn_cursor_unsupported(&c, "a type of an unknown dialect");
     }
     return tn_cursor_finish(&c, "a type");

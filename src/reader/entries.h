@@ -39,9 +39,11 @@ tn_attr *tn_entry_list(tn_bytecode *b, const char *tag, size_t n, const tn_attr 
 
 /* Reads a node of a dialect's own: a LIST with `tag` and one item for each letter of `fields`.
  *   a attribute            s string index (STRING)     i signed number (INT)   d 64-bit float
- * (FLOAT) L list of attributes   I list of numbers (INTS)    b boolean byte (BOOL)   E nothing: an
- * empty LIST o attribute in the optional form, h attribute behind a 0/1 number, p number in the
- * optional form: no item when absent l (alone) list of attributes as the node's own items */
+ * (FLOAT) L list of attributes   I list of numbers (INTS)    b boolean byte (BOOL)   t type (TYPE)
+ *   E nothing: an empty LIST
+ *   o attribute in the optional form, h attribute behind a 0/1 number, B behind a boolean byte, p
+ *   number in the optional form: no item when absent
+ *   l (alone) list of attributes as the node's own items */
 tn_status *tn_entry_read_fields(tn_bytecode *b, tn_cursor *c, const char *tag, const char *fields,
                                 const tn_attr **out) TN_MUST_USE;
 tn_status *tn_entry_read_array(tn_bytecode *b, tn_cursor *c, const char *tag,
@@ -49,6 +51,9 @@ tn_status *tn_entry_read_array(tn_bytecode *b, tn_cursor *c, const char *tag,
 tn_status *tn_entry_read_dict(tn_bytecode *b, tn_cursor *c, const tn_attr **out) TN_MUST_USE;
 tn_status *tn_entry_read_string(tn_bytecode *b, tn_cursor *c, const tn_attr **out) TN_MUST_USE;
 tn_status *tn_entry_read_type_attr(tn_bytecode *b, tn_cursor *c, const tn_attr **out) TN_MUST_USE;
+/* A LIST with `tag` that holds a number, which must be first..last. */
+tn_status *tn_entry_read_enumeration(tn_bytecode *b, tn_cursor *c, const char *tag, unsigned first,
+                                     unsigned last, const tn_attr **out) TN_MUST_USE;
 /* A type and the elements of a constant of that type. */
 tn_status *tn_entry_read_tensor(tn_bytecode *b, tn_cursor *c, const tn_attr **out) TN_MUST_USE;
 /* A number or float of a type that is read first. */
@@ -60,6 +65,9 @@ tn_status *tn_builtin_read_attr(tn_bytecode *b, tn_cursor *c, const tn_attr **ou
 tn_status *tn_vhlo_read_attr(tn_bytecode *b, tn_cursor *c, const tn_attr **out) TN_MUST_USE;
 tn_status *tn_sdy_read_attr(tn_bytecode *b, tn_cursor *c, const tn_attr **out) TN_MUST_USE;
 tn_status *tn_stablehlo_read_attr(tn_bytecode *b, tn_cursor *c, const tn_attr **out) TN_MUST_USE;
+tn_status *tn_chlo_read_attr(tn_bytecode *b, tn_cursor *c, const tn_attr **out) TN_MUST_USE;
+/* CHLO has attributes without an encoding of their own, which come as text. */
+tn_status *tn_chlo_read_text(tn_bytecode *b, tn_cursor *c, const tn_attr **out) TN_MUST_USE;
 /* *scalar is set for types that may be elements. */
 tn_status *tn_builtin_read_type(tn_bytecode *b, tn_cursor *c, const tn_type **out,
                                 bool *scalar) TN_MUST_USE;

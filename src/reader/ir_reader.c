@@ -21,6 +21,15 @@ static const struct {
                               {"sym_name", TN_ATTR_KIND_STRING},
                               {"sym_visibility", TN_ATTR_KIND_STRING}};
 
+/* What func.func may lack, and vhlo.func_v1 has in any case. */
+static const tn_attr *default_of(unsigned i)
+{
+    static const tn_attr none = {.kind = TN_ATTR_KIND_LIST},
+                         no_text = {.kind = TN_ATTR_KIND_STRING, .string = {.data = ""}};
+    if (i == ARG_ATTRS || i == RES_ATTRS) return &none;
+    return i == SYM_VISIBILITY ? &no_text : NULL;
+}
+
 static tn_status *read_function_attrs(tn_reader *r, tn_cursor *c, const tn_reader_head *h,
                                       const tn_attr **attrs)
 {
@@ -29,6 +38,7 @@ static tn_status *read_function_attrs(tn_reader *r, tn_cursor *c, const tn_reade
     for (unsigned i = 0; i < N_FUNCTION_ATTRS; i++) {
         if (h->has_record) TN_TRY(tn_entry_read_attr(r->b, &record, &attrs[i]));
         else attrs[i] = tn_attr_get(dict, wanted[i].key);
+        if (!attrs[i] && !strcmp(h->name->dialect, "func")) attrs[i] = default_of(i);
         if (!attrs[i]) return tn_cursor_error(c, "a function lacks its %s", wanted[i].key);
         if (attrs[i]->kind == wanted[i].kind) continue;
         if (attrs[i]->kind == TN_ATTR_KIND_LIST && attrs[i]->list.tag &&
@@ -228,7 +238,14 @@ static void take_module_attrs(tn_reader *r, const tn_attr *dict)
 tn_status *tn_ir_read(tn_bytecode *b, tn_module *m)
 {
     tn_reader *r = TN_NEW(b->arena, tn_reader);
+    const char *file = (const char *)b->file;
     *r = (tn_reader){.b = b, .m = m, .values = {.arena = b->arena}};
+    r->text = (tn_parser){.begin = file,
+                          .at = file,
+                          .end = file + b->size,
+                          .is_binary = true,
+                          .arena = b->arena,
+                          .module = m};
     tn_cursor c = b->ir;
     bool has_args;
     uint64_t n_ops = tn_cursor_flagged(&c, &has_args);
@@ -253,5 +270,6 @@ tn_status *tn_ir_read(tn_bytecode *b, tn_module *m)
     TN_TRY(tn_values_close(&r->values, &body));
     TN_TRY(tn_reader_close_regions(r, &c, &h, &body, scope));
     TN_TRY(tn_cursor_finish(&c, "the IR section"));
+    TN_TRY(tn_parse_read_written(&r->text));
     return expand_replica_groups(r);
 }

@@ -123,6 +123,19 @@ tn_status *tn_entry_read_float(tn_bytecode *b, tn_cursor *c, const tn_attr **out
     return tn_cursor_check(c);
 }
 
+tn_status *tn_entry_read_enumeration(tn_bytecode *b, tn_cursor *c, const char *tag, unsigned first,
+                                     unsigned last, const tn_attr **out)
+{
+    uint64_t v = tn_cursor_varint(c);
+    TN_TRY(tn_cursor_check(c));
+    if (v < first || v > last)
+        return tn_cursor_error(c, "%s %" PRIu64 ", expected %u to %u", tag, v, first, last);
+    const tn_attr **items;
+    *out = tn_entry_list(b, tag, 1, &items);
+    items[0] = tn_entry_int(b, (int64_t)v);
+    return NULL;
+}
+
 static const tn_attr *read_numbers(tn_bytecode *b, tn_cursor *c)
 {
     size_t n = tn_cursor_count(c);
@@ -145,6 +158,8 @@ static tn_status *read_field(tn_bytecode *b, tn_cursor *c, char field, const tn_
     case 'a': return tn_entry_read_attr(b, c, out);
     case 'o': return tn_entry_read_optional(b, c, out);
     case 'h': return tn_cursor_varint(c) ? tn_entry_read_attr(b, c, out) : NULL;
+    case 'B': return tn_cursor_byte(c) ? tn_entry_read_attr(b, c, out) : NULL;
+    case 't': return tn_entry_read_type_attr(b, c, out);
     case 'L': return tn_entry_read_array(b, c, NULL, out);
     case 'E': *out = tn_entry_list(b, NULL, 0, &none); return NULL;
     case 'I': *out = read_numbers(b, c); return NULL;

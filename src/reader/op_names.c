@@ -9,10 +9,9 @@ tn_dialect tn_dialect_find(const char *name, size_t size)
     static const struct {
         const char *name;
         tn_dialect dialect;
-    } known[] = {{"builtin", TN_DIALECT_BUILTIN},
-                 {"vhlo", TN_DIALECT_VHLO},
-                 {"sdy", TN_DIALECT_SDY},
-                 {"stablehlo", TN_DIALECT_STABLEHLO},
+    } known[] = {{"builtin", TN_DIALECT_BUILTIN}, {"vhlo", TN_DIALECT_VHLO},
+                 {"sdy", TN_DIALECT_SDY},         {"stablehlo", TN_DIALECT_STABLEHLO},
+                 {"chlo", TN_DIALECT_CHLO},       {"func", TN_DIALECT_FUNC},
                  {"quant", TN_DIALECT_QUANT}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strlen(known[i].name) == size && !memcmp(known[i].name, name, size))
@@ -105,13 +104,17 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static const tn_op_form module_form = {.role = TN_ROLE_MODULE};
 static const tn_op_form function_form = {.role = TN_ROLE_FUNCTION};
+static const tn_op_form chlo_form = {.role = TN_ROLE_CHLO};
+static tn_op_form plain_forms[TN_OP_COUNT];
 
 /* VHLO holds StableHLO's ops and those of functions; only its ops have versions. */
 static tn_dialect dialect_of(tn_op_kind kind)
 {
     const char *text = tn_op_infos[kind].text;
     tn_dialect d = tn_dialect_find(text, (size_t)(strchr(text, '.') - text));
-    return d == TN_DIALECT_STABLEHLO || d == TN_DIALECT_OTHER ? TN_DIALECT_VHLO : d;
+    return d == TN_DIALECT_STABLEHLO || d == TN_DIALECT_FUNC || d == TN_DIALECT_OTHER
+               ? TN_DIALECT_VHLO
+               : d;
 }
 
 static const char *short_name(tn_op_kind kind)
@@ -140,6 +143,7 @@ static void build(void)
     for (size_t i = 0; i < N_VERSIONS; i++)
         enter(versions[i].op, versions[i].version, &versions[i]);
     for (unsigned k = 1; k < TN_OP_COUNT; k++) {
+        plain_forms[k] = (tn_op_form){.role = TN_ROLE_PLAIN, .kind = k};
         if (dialect_of(k) != TN_DIALECT_VHLO) enter(k, 0, NULL);
         else if (!find_version(k, 1)) enter(k, 1, NULL);
     }
@@ -177,6 +181,16 @@ static bool is(const char *name, size_t size, const char *text)
     return strlen(text) == size && !memcmp(name, text, size);
 }
 
+/* An op of StableHLO or func under its own name. Each has a version 1 in VHLO. */
+static const tn_op_form *find_plain(tn_dialect dialect, const char *name, size_t size)
+{
+    const tn_op_form *f = find(TN_DIALECT_VHLO, name, size, 1);
+    if (!f) return NULL;
+    const char *text = tn_op_infos[f->kind].text;
+    bool its_own = tn_dialect_find(text, (size_t)(strchr(text, '.') - text)) == dialect;
+    return its_own || f->kind == TN_OP_return ? &plain_forms[f->kind] : NULL;
+}
+
 const tn_op_form *tn_op_form_find(const char *dialect, size_t dialect_size, const char *name,
                                   size_t name_size)
 {
@@ -190,7 +204,14 @@ const tn_op_form *tn_op_form_find(const char *dialect, size_t dialect_size, cons
         if (is(name, name_size, "module")) return &module_form;
         return find(TN_DIALECT_BUILTIN, name, name_size, 0);
     case TN_DIALECT_SDY: return find(TN_DIALECT_SDY, name, name_size, 0);
-    case TN_DIALECT_STABLEHLO:
+    case TN_DIALECT_FUNC:
+        if (is(name, name_size, "func")) return &function_form;
+        return find_plain(TN_DIALECT_FUNC, name, name_size);
+    case TN_DIALECT_STABLEHLO: return find_plain(TN_DIALECT_STABLEHLO, name, name_size);
+    case TN_DIALECT_CHLO:
+        if (is(name, name_size, "constant") || is(name, name_size, "tan"))
+            return find_plain(TN_DIALECT_STABLEHLO, name, name_size);
+        return &chlo_form;
     case TN_DIALECT_QUANT:
     case TN_DIALECT_OTHER: return NULL;
     }

@@ -12,6 +12,8 @@ typedef enum {
     TN_DIALECT_VHLO,
     TN_DIALECT_SDY,
     TN_DIALECT_STABLEHLO,
+    TN_DIALECT_CHLO,
+    TN_DIALECT_FUNC,
     TN_DIALECT_QUANT
 } tn_dialect;
 
@@ -27,9 +29,11 @@ typedef struct {
 } tn_wire_attr;
 
 typedef enum {
-    TN_ROLE_OP,      /* a row of ops.def */
-    TN_ROLE_MODULE,  /* builtin.module */
-    TN_ROLE_FUNCTION /* vhlo.func_v1 */
+    TN_ROLE_OP,       /* a row of ops.def */
+    TN_ROLE_MODULE,   /* builtin.module */
+    TN_ROLE_FUNCTION, /* vhlo.func_v1 and func.func */
+    TN_ROLE_PLAIN,    /* a row of ops.def as StableHLO or func has it; no wire order */
+    TN_ROLE_CHLO      /* any op of CHLO, see text_chlo.h */
 } tn_op_role;
 
 /* How one version of an op is written. */

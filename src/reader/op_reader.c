@@ -56,13 +56,20 @@ static tn_status *read_name(tn_reader *r, tn_cursor *c, tn_reader_head *h)
     TN_TRY(tn_cursor_check(c));
     if (i >= r->b->n_ops) return tn_cursor_error(c, "op name %" PRIu64 " of %zu", i, r->b->n_ops);
     h->name = &r->b->ops[i];
-    if (h->name->form) return NULL;
-    if (!strcmp(h->name->dialect, "stablehlo") || !strcmp(h->name->dialect, "func"))
-        return tn_cursor_unsupported(c,
-                                     "op %s.%s: only portable artifacts (VHLO) are read, not plain "
-                                     "StableHLO bytecode",
-                                     h->name->dialect, h->name->name);
-    return tn_cursor_unsupported(c, "op %s.%s is not supported", h->name->dialect, h->name->name);
+    const tn_op_form *form = h->name->form;
+    if (!form)
+        return tn_cursor_unsupported(c, "op %s.%s is not supported", h->name->dialect,
+                                     h->name->name);
+    bool is_plain = form->role == TN_ROLE_PLAIN || form->role == TN_ROLE_CHLO ||
+                    !strcmp(h->name->dialect, "func");
+    if (is_plain && r->b->version >= 5)
+        return tn_cursor_unsupported(
+            c,
+            "op %s.%s: beside portable artifacts (VHLO), StableHLO is read from bytecode of "
+            "versions "
+            "up to 4, in which attributes have their names; this is version %" PRIu64,
+            h->name->dialect, h->name->name, r->b->version);
+    return NULL;
 }
 
 static tn_status *read_properties_ref(tn_reader *r, tn_cursor *c, tn_reader_head *h)
@@ -180,6 +187,7 @@ tn_status *tn_reader_make_op(tn_reader *r, tn_cursor *c, const tn_reader_head *h
         op->n_extra = h->attrs->dict.n;
     }
     *out = op;
+    if (name->form->role == TN_ROLE_PLAIN) return tn_reader_take_plain_attrs(r, c, h, op);
     if (h->has_record) {
         tn_cursor record = h->record;
         return tn_properties_read(r->b, name, &record, op);
@@ -202,18 +210,20 @@ static tn_status *read_op(tn_reader *r, tn_cursor *c, tn_region *region)
 {
     tn_reader_head h;
     TN_TRY(tn_reader_read_head(r, c, &h));
-    if (h.name->form->role != TN_ROLE_OP)
+    tn_op_role role = h.name->form->role;
+    if (role == TN_ROLE_MODULE || role == TN_ROLE_FUNCTION)
         return tn_cursor_unsupported(c, "%s.%s inside of a function", h.name->dialect,
                                      h.name->name);
     tn_op *op;
-    TN_TRY(tn_reader_make_op(r, c, &h, &op));
+    if (role == TN_ROLE_CHLO) TN_TRY(tn_reader_read_chlo(r, c, &h, region, &op));
+    else TN_TRY(tn_reader_make_op(r, c, &h, &op));
     if (tn_op_has_trait(op, TN_TRAIT_SYMBOL))
         return tn_cursor_error(c, "%s inside of a function", tn_op_text(op));
     tn_op_append(region, op);
     note_replica_groups(r, op);
     for (uint32_t i = 0; i < op->n_results; i++)
         TN_TRY(tn_values_define(&r->values, c, &op->results[i]));
-    if (!h.n_regions) return NULL;
+    if (!op->n_regions) return NULL;
     tn_cursor body;
     unsigned scope;
     TN_TRY(tn_reader_open_regions(r, c, &h, &body, &scope));

@@ -4,6 +4,7 @@
 #define TN_READER_OP_READER_H
 
 #include "reader/entries.h"
+#include "reader/text_parser.h"
 #include "reader/values.h"
 
 /* An op whose replica groups are given by a mesh that may stand further on. */
@@ -30,6 +31,7 @@ typedef struct {
     size_t symbols_capacity;
     tn_reader_pending *pending;
     tn_reader_declaration *declarations;
+    tn_parser text; /* for what is in the spelling of text, see plain_op.c */
 } tn_reader;
 
 /* What stands before an op's regions. */
@@ -49,6 +51,12 @@ tn_status *tn_reader_read_head(tn_reader *r, tn_cursor *c, tn_reader_head *h) TN
 /* A detached op with its attributes, from a head whose form is a row of ops.def. */
 tn_status *tn_reader_make_op(tn_reader *r, tn_cursor *c, const tn_reader_head *h,
                              tn_op **out) TN_MUST_USE;
+/* The same from an op of StableHLO or func (TN_ROLE_PLAIN): all but its attributes is there. */
+tn_status *tn_reader_take_plain_attrs(tn_reader *r, tn_cursor *c, const tn_reader_head *h,
+                                      tn_op *op) TN_MUST_USE;
+/* An op of CHLO, with its region, as what it becomes; `around` is the region that it stands in. */
+tn_status *tn_reader_read_chlo(tn_reader *r, tn_cursor *c, const tn_reader_head *h,
+                               const tn_region *around, tn_op **out) TN_MUST_USE;
 /* Around the reading of an op's regions from `body`; *scope keeps what is restored. Regions of an
  * isolated op number their values anew, and stand in a section of their own. */
 tn_status *tn_reader_open_regions(tn_reader *r, tn_cursor *c, const tn_reader_head *h,

@@ -296,3 +296,10 @@ tn_status *tn_parse_attr(tn_parser *p, const tn_attr **out)
     p->depth--;
     return NULL;
 }
+
+tn_status *tn_parse_attr_of(tn_arena *a, const char *text, size_t n, const tn_attr **out)
+{
+    tn_parser p = {.begin = text, .at = text, .end = text + n, .arena = a};
+    TN_TRY(tn_parse_attr(&p, out));
+    return tn_parse_peek(&p) ? tn_parse_expected(&p, "the end of an attribute") : NULL;
+}

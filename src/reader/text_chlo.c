@@ -56,6 +56,7 @@ static const struct {
     {"scan", tn_chlo_scan},
     {"sinh", NULL},
     {"square", tn_chlo_square},
+    {"top_k", tn_chlo_top_k},
     {"zeta", NULL},
 };
 
@@ -123,8 +124,7 @@ tn_status *tn_chlo_end(tn_parser *p, tn_parse_op *o, tn_text *t, const char *nam
         tn_text_type(t, o->op->results[i].type);
     }
     tn_text_put(t, "\n}\n");
-    tn_parse_push(p, &p->written, tn_text_end(t));
-    tn_parse_push(p, &p->written_for, o->where);
+    tn_parse_write(p, o, tn_text_end(t));
     return tn_parse_set(p, o, o->where, "callee", tn_attr_string(p->arena, name, strlen(name)),
                         true);
 }
@@ -148,6 +148,16 @@ static tn_status *parse_optional_dict(tn_parser *p, const tn_attr **out)
     return tn_parse_peek(p) == '{' ? tn_parse_dict(p, out) : NULL;
 }
 
+const tn_attr *tn_chlo_pair(tn_parser *p, const char *key, int64_t value)
+{
+    tn_named_attr *pair = TN_NEW(p->arena, tn_named_attr);
+    *pair = (tn_named_attr){key, tn_attr_int(p->arena, value)};
+    tn_attr *dict = tn_parse_node(p, TN_ATTR_KIND_DICT);
+    dict->dict.pairs = pair;
+    dict->dict.n = 1;
+    return dict;
+}
+
 /* A region that sees nothing of what is around it. */
 static tn_status *parse_isolated(tn_parser *p, const tn_chlo_op *c, tn_region *r)
 {
@@ -158,11 +168,19 @@ static tn_status *parse_isolated(tn_parser *p, const tn_chlo_op *c, tn_region *r
     return NULL;
 }
 
+void tn_chlo_count_inputs(tn_chlo_op *c, uint32_t n_operands)
+{
+    const tn_attr *segments = tn_chlo_attr(c, "operandSegmentSizes");
+    c->n_inputs = n_operands;
+    if (segments && segments->kind == TN_ATTR_KIND_INTS && segments->ints.n &&
+        segments->ints.data[0] >= 0 && segments->ints.data[0] <= n_operands)
+        c->n_inputs = (uint32_t)segments->ints.data[0];
+}
+
 /* (%a) <{..}> ({..}) {..} : (types) -> types */
 static tn_status *parse_generic(tn_parser *p, tn_parse_op *o, tn_chlo_op *c)
 {
     TN_TRY(tn_parse_operand_list(p, o));
-    c->n_inputs = o->operands.n;
     if (tn_parse_accept(p, "<")) {
         TN_TRY(tn_parse_dict(p, &c->dict[0]));
         TN_TRY(tn_parse_expect(p, ">"));
@@ -173,10 +191,7 @@ static tn_status *parse_generic(tn_parser *p, tn_parse_op *o, tn_chlo_op *c)
         TN_TRY(tn_parse_expect(p, ")"));
     }
     TN_TRY(parse_optional_dict(p, &c->dict[1]));
-    const tn_attr *segments = tn_chlo_attr(c, "operandSegmentSizes");
-    if (segments && segments->kind == TN_ATTR_KIND_INTS && segments->ints.n &&
-        segments->ints.data[0] >= 0 && segments->ints.data[0] <= o->operands.n)
-        c->n_inputs = (uint32_t)segments->ints.data[0];
+    tn_chlo_count_inputs(c, o->operands.n);
     return tn_parse_take_function_type(p, o);
 }
 
@@ -191,16 +206,43 @@ static tn_status *parse_scan(tn_parser *p, tn_parse_op *o, tn_chlo_op *c)
     TN_TRY(tn_parse_expect(p, "dimension"));
     TN_TRY(tn_parse_expect(p, "="));
     TN_TRY(tn_parse_int(p, &dimension));
-    tn_named_attr *pair = TN_NEW(p->arena, tn_named_attr);
-    *pair = (tn_named_attr){"dimension", tn_attr_int(p->arena, dimension)};
-    tn_attr *dict = tn_parse_node(p, TN_ATTR_KIND_DICT);
-    dict->dict.pairs = pair;
-    dict->dict.n = 1;
-    c->dict[0] = dict;
+    c->dict[0] = tn_chlo_pair(p, "dimension", dimension);
     if (tn_parse_accept(p, "attributes")) TN_TRY(tn_parse_dict(p, &c->dict[1]));
     c->region = TN_NEW(p->arena, tn_region);
     TN_TRY(parse_isolated(p, c, c->region));
     return tn_parse_take_function_type(p, o);
+}
+
+/* (%a, k = 3) {..} : type -> (types) */
+static tn_status *parse_top_k(tn_parser *p, tn_parse_op *o, tn_chlo_op *c)
+{
+    const tn_type *in, *results;
+    tn_parse_list types = {0};
+    int64_t k;
+    TN_TRY(tn_parse_expect(p, "("));
+    TN_TRY(tn_parse_operand(p, o));
+    TN_TRY(tn_parse_expect(p, ","));
+    TN_TRY(tn_parse_expect(p, "k"));
+    TN_TRY(tn_parse_expect(p, "="));
+    TN_TRY(tn_parse_int(p, &k));
+    c->dict[0] = tn_chlo_pair(p, "k", k);
+    if (tn_parse_accept(p, ",")) { /* the sort is stable in any case */
+        TN_TRY(tn_parse_expect(p, "is_stable"));
+        TN_TRY(tn_parse_expect(p, "="));
+        if (!tn_parse_accept(p, "true")) TN_TRY(tn_parse_expect(p, "false"));
+    }
+    TN_TRY(tn_parse_expect(p, ")"));
+    TN_TRY(parse_optional_dict(p, &c->dict[1]));
+    TN_TRY(tn_parse_expect(p, ":"));
+    TN_TRY(tn_parse_type(p, &in));
+    TN_TRY(tn_parse_expect(p, "->"));
+    TN_TRY(tn_parse_expect(p, "("));
+    do {
+        TN_TRY(tn_parse_type(p, &results));
+        tn_parse_push(p, &types, results);
+    } while (tn_parse_accept(p, ","));
+    TN_TRY(tn_parse_expect(p, ")"));
+    return tn_parse_take_types(p, o, &in, 1, (const tn_type *const *)types.items, types.n);
 }
 
 /* %a, %b {..} : type, type -> type, or : (type, type) -> type */
@@ -224,15 +266,22 @@ static tn_status *parse_elementwise(tn_parser *p, tn_parse_op *o, tn_chlo_op *c)
     return tn_parse_take_types(p, o, (const tn_type *const *)types.items, types.n, &t, 1);
 }
 
-static tn_status *parse_known(tn_parser *p, tn_parse_op *o, tn_chlo_op *c, bool generic,
-                              tn_chlo_expand *expand)
+bool tn_chlo_open(tn_parser *p, tn_parse_op *o, const char *name, size_t n, tn_chlo_op *c)
 {
-    o->kind = expand ? TN_OP_call : TN_OP_custom_call;
-    o->op = tn_op_new(p->module, o->kind, 0, 0, 0);
-    if (generic) TN_TRY(parse_generic(p, o, c));
-    else if (expand == tn_chlo_scan) TN_TRY(parse_scan(p, o, c));
-    else TN_TRY(parse_elementwise(p, o, c));
-    if (expand) return expand(p, o, c);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!tn_parse_is(name, n, known[i].name)) continue;
+        *c = (tn_chlo_op){.name = known[i].name, .expand = known[i].expand};
+        o->kind = !c->expand                   ? TN_OP_custom_call
+                  : c->expand == tn_chlo_top_k ? TN_OP_composite
+                                               : TN_OP_call;
+        return true;
+    }
+    return false;
+}
+
+tn_status *tn_chlo_close(tn_parser *p, tn_parse_op *o, const tn_chlo_op *c)
+{
+    if (c->expand) return c->expand(p, o, c);
     const char *target = tn_printf(p->arena, "chlo.%s", c->name);
     return tn_parse_set(p, o, o->where, "call_target_name",
                         tn_attr_string(p->arena, target, strlen(target)), true);
@@ -241,20 +290,19 @@ static tn_status *parse_known(tn_parser *p, tn_parse_op *o, tn_chlo_op *c, bool 
 tn_status *tn_parse_chlo(tn_parser *p, tn_parse_op *o, const char *s, size_t n, bool generic,
                          bool *done)
 {
-    *done = n > 5 && !memcmp(s, "chlo.", 5);
-    if (!*done) return NULL;
-    if (tn_parse_is(s, n, "chlo.top_k")) return tn_parse_top_k(p, o, generic);
-    if (tn_parse_is(s, n, "chlo.tan") && !generic) {
-        tn_chlo_op c = {.name = "tan"};
-        o->kind = TN_OP_tan;
-        o->op = tn_op_new(p->module, o->kind, 0, 0, 0);
-        return parse_elementwise(p, o, &c);
-    }
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!tn_parse_is(s + 5, n - 5, known[i].name)) continue;
-        tn_chlo_op c = {.name = known[i].name};
-        return parse_known(p, o, &c, generic, known[i].expand);
-    }
-    *done = false; /* one that is StableHLO's under another name, or none */
-    return NULL;
+    tn_chlo_op c = {.name = "tan"};
+    *done = false;
+    if (n < 5 || memcmp(s, "chlo.", 5)) return NULL;
+    bool tan = tn_parse_is(s, n, "chlo.tan") && !generic;
+    if (tan) o->kind = TN_OP_tan;
+    else if (!tn_chlo_open(p, o, s + 5, n - 5, &c))
+        return NULL; /* one that is StableHLO's under another name, or none */
+    *done = true;
+    o->op = tn_op_new(p->module, o->kind, 0, 0, 0);
+    if (tan) return parse_elementwise(p, o, &c);
+    if (generic) TN_TRY(parse_generic(p, o, &c));
+    else if (c.expand == tn_chlo_scan) TN_TRY(parse_scan(p, o, &c));
+    else if (c.expand == tn_chlo_top_k) TN_TRY(parse_top_k(p, o, &c));
+    else TN_TRY(parse_elementwise(p, o, &c));
+    return tn_chlo_close(p, o, &c);
 }

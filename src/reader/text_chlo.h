@@ -8,13 +8,28 @@
 #include "ir/text.h"
 #include "reader/text_parser.h"
 
+typedef struct tn_chlo_op tn_chlo_op;
+/* Writes the function that stands for an op, and makes the op a call of it. */
+typedef tn_status *tn_chlo_expand(tn_parser *p, tn_parse_op *o, const tn_chlo_op *c);
+
 /* An op of CHLO as it was read; operands and results are in the tn_parse_op. */
-typedef struct {
+struct tn_chlo_op {
     const char *name;       /* without "chlo." */
+    tn_chlo_expand *expand; /* NULL: it becomes a custom call */
     const tn_attr *dict[2]; /* properties and attributes; NULL: none */
     uint32_t n_inputs;      /* scan: the other operands are initial values */
     tn_region *region;
-} tn_chlo_op;
+};
+
+/* Looks up an op by its name without "chlo." and sets o->kind to what it becomes; false: it is not
+ * one that is read. o->op, its operands and results, and what `c` holds are the caller's to fill
+ * in before tn_chlo_close, which makes it what it becomes. */
+bool tn_chlo_open(tn_parser *p, tn_parse_op *o, const char *name, size_t n, tn_chlo_op *c);
+tn_status *tn_chlo_close(tn_parser *p, tn_parse_op *o, const tn_chlo_op *c) TN_MUST_USE;
+/* Sets c->n_inputs as the op's attributes say. */
+void tn_chlo_count_inputs(tn_chlo_op *c, uint32_t n_operands);
+/* A DICT of one integer. */
+const tn_attr *tn_chlo_pair(tn_parser *p, const char *key, int64_t value);
 
 /* An attribute, NULL when it is absent; TN_CHLO_INT gives the integer of one, or of an enumeration.
  */
@@ -37,12 +52,7 @@ tn_status *tn_chlo_end(tn_parser *p, tn_parse_op *o, tn_text *t, const char *nam
 /* "(type, type) -> type" */
 void tn_chlo_signature(tn_text *t, const tn_type *const *in, uint32_t n, const tn_type *out);
 
-/* (%a, k = 3) {..} : type -> (types), or in generic form */
-tn_status *tn_parse_top_k(tn_parser *p, tn_parse_op *o, bool generic) TN_MUST_USE;
-
-/* Writers of functions. */
-typedef tn_status *tn_chlo_expand(tn_parser *p, tn_parse_op *o, const tn_chlo_op *c);
 tn_chlo_expand tn_chlo_broadcast, tn_chlo_conj, tn_chlo_constant_like, tn_chlo_is_inf,
-    tn_chlo_square, tn_chlo_scan, tn_chlo_ragged_dot;
+    tn_chlo_square, tn_chlo_scan, tn_chlo_ragged_dot, tn_chlo_top_k;
 
 #endif

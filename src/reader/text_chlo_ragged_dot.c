@@ -230,8 +230,7 @@ static void put_group_end(dot *d, const char *value, const tn_type *result)
     tn_text_put(&d->t, "return %s : ", value);
     tn_text_type(&d->t, result);
     tn_text_put(&d->t, "\n}\n");
-    tn_parse_push(d->p, &d->p->written, tn_text_end(&d->t));
-    tn_parse_push(d->p, &d->p->written_for, d->o->where);
+    tn_parse_write(d->p, d->o, tn_text_end(&d->t));
 }
 
 /* Rows of the group are its product, the others what they were before. */

@@ -72,9 +72,16 @@ static tn_status *set_text(tn_parser *p, tn_parse_op *o, const char *key, const 
     return tn_parse_set(p, o, o->where, key, tn_attr_string(p->arena, text, strlen(text)), true);
 }
 
-static tn_status *expand_top_k(tn_parser *p, tn_parse_op *o, int64_t k)
+tn_status *tn_chlo_top_k(tn_parser *p, tn_parse_op *o, const tn_chlo_op *c)
 {
-    const tn_type *in = ((const tn_value *)o->operands.items[0])->type;
+    const tn_attr *given = tn_chlo_attr(c, "k");
+    if (!given || given->kind != TN_ATTR_KIND_INT)
+        return tn_parse_error(p, o->where, "chlo.top_k lacks the attribute k");
+    if (o->operands.n != 1)
+        return tn_parse_error(p, o->where, "chlo.top_k should have 1 operand and has %" PRIu32,
+                              o->operands.n);
+    const int64_t k = given->integer;
+    const tn_type *in = tn_chlo_operand(o, 0);
     if (in->kind != TN_TYPE_TENSOR || !tn_type_is_static(in) || in->quantization || !in->rank ||
         tn_is_complex(in->element))
         return tn_parse_unsupported(p, o->where, "chlo.top_k of such an operand is not supported");
@@ -96,64 +103,9 @@ static tn_status *expand_top_k(tn_parser *p, tn_parse_op *o, int64_t k)
     }
     const char *name = "chlo.top_k.impl";
     if (p->written.n) name = tn_printf(p->arena, "%s_%" PRIu32, name, p->written.n - 1);
-    tn_parse_push(p, &p->written, write_top_k(p, name, in, values, indices));
-    tn_parse_push(p, &p->written_for, o->where);
-    tn_named_attr *pair = TN_NEW(p->arena, tn_named_attr);
-    *pair = (tn_named_attr){"k", tn_attr_int(p->arena, k)};
-    tn_attr *dict = tn_parse_node(p, TN_ATTR_KIND_DICT);
-    dict->dict.pairs = pair;
-    dict->dict.n = 1;
-    TN_TRY(tn_parse_set(p, o, o->where, "composite_attributes", dict, true));
+    tn_parse_write(p, o, write_top_k(p, name, in, values, indices));
+    TN_TRY(tn_parse_set(p, o, o->where, "composite_attributes", tn_chlo_pair(p, "k", k), true));
     TN_TRY(set_text(p, o, "name", "chlo.top_k"));
     TN_TRY(set_text(p, o, "decomposition", name));
     return tn_parse_set(p, o, o->where, "version", tn_attr_int(p->arena, 1), true);
-}
-
-/* (%a, k = 3) {..} : type -> (types), or in generic form (%a) <{k = 3 : i64}> {..} : (type) ->
- * (types) */
-tn_status *tn_parse_top_k(tn_parser *p, tn_parse_op *o, bool generic)
-{
-    const tn_type *in, *results;
-    int64_t k;
-    o->kind = TN_OP_composite;
-    o->op = tn_op_new(p->module, o->kind, 0, 0, 0);
-    TN_TRY(tn_parse_expect(p, "("));
-    TN_TRY(tn_parse_operand(p, o));
-    if (generic) {
-        const tn_attr *dict;
-        TN_TRY(tn_parse_expect(p, ")"));
-        TN_TRY(tn_parse_expect(p, "<"));
-        TN_TRY(tn_parse_dict(p, &dict));
-        TN_TRY(tn_parse_expect(p, ">"));
-        const tn_attr *v = tn_attr_get(dict, "k");
-        if (!v || v->kind != TN_ATTR_KIND_INT)
-            return tn_parse_error(p, o->where, "chlo.top_k lacks the attribute k");
-        k = v->integer;
-        TN_TRY(tn_parse_op_dict(p, o));
-        TN_TRY(tn_parse_take_function_type(p, o));
-        return expand_top_k(p, o, k);
-    }
-    TN_TRY(tn_parse_expect(p, ","));
-    TN_TRY(tn_parse_expect(p, "k"));
-    TN_TRY(tn_parse_expect(p, "="));
-    TN_TRY(tn_parse_int(p, &k));
-    if (tn_parse_accept(p, ",")) { /* the sort is stable in any case */
-        TN_TRY(tn_parse_expect(p, "is_stable"));
-        TN_TRY(tn_parse_expect(p, "="));
-        if (!tn_parse_accept(p, "true")) TN_TRY(tn_parse_expect(p, "false"));
-    }
-    TN_TRY(tn_parse_expect(p, ")"));
-    TN_TRY(tn_parse_op_dict(p, o));
-    TN_TRY(tn_parse_expect(p, ":"));
-    TN_TRY(tn_parse_type(p, &in));
-    TN_TRY(tn_parse_expect(p, "->"));
-    tn_parse_list types = {0};
-    TN_TRY(tn_parse_expect(p, "("));
-    do {
-        TN_TRY(tn_parse_type(p, &results));
-        tn_parse_push(p, &types, results);
-    } while (tn_parse_accept(p, ","));
-    TN_TRY(tn_parse_expect(p, ")"));
-    TN_TRY(tn_parse_take_types(p, o, &in, 1, (const tn_type *const *)types.items, types.n));
-    return expand_top_k(p, o, k);
 }

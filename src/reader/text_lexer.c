@@ -26,8 +26,11 @@ static tn_status *make_error(tn_code code, tn_parser *p, const char *where, cons
 {
     char text[512];
     size_t line, column;
-    tn_parse_place(p->begin, where, &line, &column);
     vsnprintf(text, sizeof text, fmt, args);
+    if (p->is_binary)
+        return tn_status_make(code, __FILE__, __LINE__, "bytecode, byte %zu: %s",
+                              (size_t)(where - p->begin), text);
+    tn_parse_place(p->begin, where, &line, &column);
     return tn_status_make(code, __FILE__, __LINE__, "%zu:%zu: %s", line, column, text);
 }
 

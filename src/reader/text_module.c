@@ -402,34 +402,13 @@ static tn_status *parse_top(tn_parser *p)
     return seen == NOTHING ? tn_parse_expected(p, "a module") : NULL;
 }
 
-/* Functions that the reader wrote itself, as if they stood at the end of the module. */
-static tn_status *read_written(tn_parser *p)
+/* --- functions that the reader wrote --- */
+
+void tn_parse_write(tn_parser *p, const tn_parse_op *o, const char *text)
 {
-    const tn_parser text = *p;
-    for (uint32_t i = 0; i < text.written.n; i++) {
-        p->place = tn_parse_location(&text, text.written_for.items[i]);
-        p->begin = p->at = text.written.items[i];
-        p->end = p->begin + strlen(p->begin);
-        TN_TRY(parse_module_op(p));
-    }
-    p->begin = text.begin;
-    return NULL;
-}
-
-/* --- places --- */
-
-typedef struct {
-    tn_locator as_locator; /* first */
-    const char *begin;
-} text_locator;
-
-static const char *text_of_place(const tn_locator *l, tn_arena *a, uint32_t location)
-{
-    size_t line, column;
-    if (!location) return NULL;
-    const char *begin = ((const text_locator *)l)->begin;
-    tn_parse_place(begin, begin + location - 1, &line, &column);
-    return tn_printf(a, "%zu:%zu", line, column);
+    tn_parse_written_function *w = TN_NEW(p->arena, tn_parse_written_function);
+    *w = (tn_parse_written_function){text, tn_parse_location(p, o->where)};
+    tn_parse_push(p, &p->written, w);
 }
 
 static void enter_ops(tn_parser *p)
@@ -451,6 +430,40 @@ static void enter_ops(tn_parser *p)
                            others[i].kind);
 }
 
+tn_status *tn_parse_read_written(tn_parser *p)
+{
+    const tn_parser outer = *p;
+    if (!p->ops.n) enter_ops(p);
+    p->is_binary = false;
+    for (uint32_t i = 0; i < p->written.n; i++) {
+        const tn_parse_written_function *w = p->written.items[i];
+        p->place = w->location;
+        p->begin = p->at = w->text;
+        p->end = p->begin + strlen(p->begin);
+        TN_TRY(parse_module_op(p));
+    }
+    p->is_binary = outer.is_binary;
+    p->begin = p->at = outer.begin;
+    p->end = outer.end;
+    return NULL;
+}
+
+/* --- places --- */
+
+typedef struct {
+    tn_locator as_locator; /* first */
+    const char *begin;
+} text_locator;
+
+static const char *text_of_place(const tn_locator *l, tn_arena *a, uint32_t location)
+{
+    size_t line, column;
+    if (!location) return NULL;
+    const char *begin = ((const text_locator *)l)->begin;
+    tn_parse_place(begin, begin + location - 1, &line, &column);
+    return tn_printf(a, "%zu:%zu", line, column);
+}
+
 tn_status *tn_read_text(const char *data, size_t size, tn_arena *a, tn_module **out)
 {
     tn_parser *p = TN_NEW(a, tn_parser);
@@ -461,7 +474,7 @@ tn_status *tn_read_text(const char *data, size_t size, tn_arena *a, tn_module **
     p->module->locator = &l->as_locator;
     enter_ops(p);
     TN_TRY(parse_top(p));
-    TN_TRY(read_written(p));
+    TN_TRY(tn_parse_read_written(p));
     TN_TRY(tn_parse_expand_groups(p));
     TN_TRY(tn_reader_finish(p->module));
     *out = p->module;

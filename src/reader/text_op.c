@@ -229,11 +229,7 @@ static tn_status *finish_op(tn_parser *p, tn_parse_op *o)
     for (uint32_t i = 0; i < op->n_operands; i++)
         op->operands[i] = (tn_value *)(uintptr_t)o->operands.items[i];
     adopt_regions(p, o);
-    op->n_extra = o->extra_keys.n;
-    tn_named_attr *extra = TN_NEW_ARRAY(p->arena, tn_named_attr, op->n_extra);
-    for (uint32_t i = 0; i < op->n_extra; i++)
-        extra[i] = (tn_named_attr){o->extra_keys.items[i], o->extra_values.items[i]};
-    op->extra = extra;
+    tn_parse_take_extra(p, o);
     op->location = tn_parse_location(p, o->where);
     return NULL;
 }

@@ -37,17 +37,17 @@ typedef struct {
 
 typedef struct {
     const char *begin, *at, *end;
+    bool is_binary; /* bytecode, whose places in messages are bytes */
     tn_arena *arena;
     tn_module *module;
     tn_function *function; /* that is being read */
     unsigned depth;
     size_t expanded; /* bytes that splats took */
     uint32_t symbols_capacity;
-    uint32_t place;                     /* of all ops, where not 0 */
-    tn_parse_list by_axes;              /* ops whose replica groups name the axes of a mesh */
-    tn_parse_list declarations;         /* tn_parse_declaration */
-    tn_parse_list written, written_for; /* functions to be read behind the module, and the places of
-                                           what needs them */
+    uint32_t place;             /* of all ops, where not 0 */
+    tn_parse_list by_axes;      /* ops whose replica groups name the axes of a mesh */
+    tn_parse_list declarations; /* tn_parse_declaration */
+    tn_parse_list written;      /* tn_parse_written_function */
     tn_parse_names attr_aliases, type_aliases, values, ops; /* ops by their text */
 } tn_parser;
 
@@ -63,6 +63,12 @@ typedef struct {
     const char *name;
     const tn_attr *attrs; /* DICT or NULL */
 } tn_parse_declaration;
+
+/* A function that the reader wrote itself, and the location of the op that needs it. */
+typedef struct {
+    const char *text;
+    uint32_t location;
+} tn_parse_written_function;
 
 /* --- errors --- */
 
@@ -143,6 +149,9 @@ tn_status *tn_parse_vhlo_attr(tn_parser *p, const char *s, size_t n, bool bare,
 tn_status *tn_parse_bounds(tn_parser *p, const int64_t **out, uint32_t *n) TN_MUST_USE;
 
 tn_status *tn_parse_attr(tn_parser *p, const tn_attr **out) TN_MUST_USE;
+/* An attribute that stands alone. */
+tn_status *tn_parse_attr_of(tn_arena *a, const char *text, size_t n,
+                            const tn_attr **out) TN_MUST_USE;
 /* {a = 1, b}, sorted by key. */
 tn_status *tn_parse_dict(tn_parser *p, const tn_attr **out) TN_MUST_USE;
 /* dense<...> : type, behind "dense". */
@@ -191,8 +200,13 @@ tn_status *tn_parse_set_all(tn_parser *p, tn_parse_op *o, const char *where, con
 /* An attribute of any spelling to the kind that attrs.def gives for `name`. */
 tn_status *tn_parse_convert(tn_parser *p, const char *where, tn_attr_name name, const tn_attr *in,
                             const tn_attr **out) TN_MUST_USE;
+/* Enumerations to their numbers and tensors of integers to INTS, in lists too. */
+tn_status *tn_parse_plain(tn_parser *p, const char *where, const tn_attr *in,
+                          const tn_attr **out) TN_MUST_USE;
 /* Gives what is absent its default, or says that it is lacking. */
 tn_status *tn_parse_settle(tn_parser *p, tn_parse_op *o) TN_MUST_USE;
+/* The discardable attributes become the op's. */
+void tn_parse_take_extra(tn_parser *p, const tn_parse_op *o);
 /* {...} if it comes next. */
 tn_status *tn_parse_op_dict(tn_parser *p, tn_parse_op *o) TN_MUST_USE;
 
@@ -228,6 +242,10 @@ tn_status *tn_parse_take_function_type(tn_parser *p, tn_parse_op *o) TN_MUST_USE
 tn_status *tn_parse_form(tn_parser *p, tn_parse_op *o) TN_MUST_USE;
 /* The location of what stands at `where`. */
 uint32_t tn_parse_location(const tn_parser *p, const char *where);
+/* Keeps a function that the reader wrote for the op, to be read behind the module. */
+void tn_parse_write(tn_parser *p, const tn_parse_op *o, const char *text);
+/* Reads them, as if they stood at the end of the module. */
+tn_status *tn_parse_read_written(tn_parser *p) TN_MUST_USE;
 /* An op of CHLO, from behind its name; *done says whether it is one that is read. */
 tn_status *tn_parse_chlo(tn_parser *p, tn_parse_op *o, const char *s, size_t n, bool generic,
                          bool *done) TN_MUST_USE;

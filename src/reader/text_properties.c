@@ -76,7 +76,7 @@ static tn_status *flatten(tn_parser *p, const char *where, const tn_attr *in, co
 }
 
 /* Depth is bounded by TN_PARSE_DEPTH. */
-static tn_status *plain(tn_parser *p, const char *where, const tn_attr *in, const tn_attr **out)
+tn_status *tn_parse_plain(tn_parser *p, const char *where, const tn_attr *in, const tn_attr **out)
 {
     *out = in;
     if (in->kind == TN_ATTR_KIND_TENSOR) return flatten(p, where, in, out);
@@ -87,7 +87,8 @@ static tn_status *plain(tn_parser *p, const char *where, const tn_attr *in, cons
     }
     tn_attr *copy = tn_parse_list_node(p, in->list.tag, in->list.n, in->list.items);
     const tn_attr **items = (const tn_attr **)(uintptr_t)copy->list.items;
-    for (uint32_t i = 0; i < copy->list.n; i++) TN_TRY(plain(p, where, items[i], &items[i]));
+    for (uint32_t i = 0; i < copy->list.n; i++)
+        TN_TRY(tn_parse_plain(p, where, items[i], &items[i]));
     *out = copy;
     return NULL;
 }
@@ -101,7 +102,7 @@ tn_status *tn_parse_convert(tn_parser *p, const char *where, tn_attr_name name, 
         return tn_parse_unsupported(p, where, "attribute %s: %s", tn_attr_name_text(name),
                                     in->list.items[0]->string.data);
     if (name == TN_ATTR_replica_groups && tn_replica_groups_by_axes(in))
-        return plain(p, where, in, out); /* the mesh may stand further on */
+        return tn_parse_plain(p, where, in, out); /* the mesh may stand further on */
     uint32_t rank = tn_property_rank(name);
     if (rank && in->kind == TN_ATTR_KIND_TENSOR && in->tensor.type->rank != rank)
         return tn_parse_error(p, where,
@@ -113,7 +114,7 @@ tn_status *tn_parse_convert(tn_parser *p, const char *where, tn_attr_name name, 
     else if (want->enumeration && strcmp(want->enumeration, "api_version")) *out = NULL;
     else if (want->kind == TN_ATTR_KIND_INTS || want->kind == TN_ATTR_KIND_BOOLS)
         TN_TRY(flatten(p, where, in, out));
-    else if (want->kind == TN_ATTR_KIND_LIST) TN_TRY(plain(p, where, in, out));
+    else if (want->kind == TN_ATTR_KIND_LIST) TN_TRY(tn_parse_plain(p, where, in, out));
     /* No booleans and no integers look the same. */
     if (*out && want->kind == TN_ATTR_KIND_BOOLS && (*out)->kind == TN_ATTR_KIND_INTS &&
         !(*out)->ints.n)
@@ -227,6 +228,16 @@ tn_status *tn_parse_set_all(tn_parser *p, tn_parse_op *o, const char *where, con
         TN_TRY(tn_parse_set(p, o, where, dict->dict.pairs[i].key, dict->dict.pairs[i].value,
                             inherent));
     return NULL;
+}
+
+void tn_parse_take_extra(tn_parser *p, const tn_parse_op *o)
+{
+    uint32_t n = o->extra_keys.n;
+    tn_named_attr *extra = TN_NEW_ARRAY(p->arena, tn_named_attr, n);
+    for (uint32_t i = 0; i < n; i++)
+        extra[i] = (tn_named_attr){o->extra_keys.items[i], o->extra_values.items[i]};
+    o->op->extra = extra;
+    o->op->n_extra = n;
 }
 
 tn_status *tn_parse_op_dict(tn_parser *p, tn_parse_op *o)

@@ -46,20 +46,6 @@ static const node_form nodes[ATTR_COUNT] = {[10] = {"output_operand_alias", "IiI
                                             [24] = {"mesh_axis", "ai"},
                                             [25] = {"mesh", "ao"}};
 
-static tn_status *read_enumeration(tn_bytecode *b, tn_cursor *c, const enumeration *e,
-                                   const tn_attr **out)
-{
-    uint64_t v = tn_cursor_varint(c);
-    TN_TRY(tn_cursor_check(c));
-    if (v < e->first || v > e->last)
-        return tn_cursor_error(c, "%s %" PRIu64 ", expected %u to %u", e->tag, v, e->first,
-                               e->last);
-    const tn_attr **items;
-    *out = tn_entry_list(b, e->tag, 1, &items);
-    items[0] = tn_entry_int(b, (int64_t)v);
-    return NULL;
-}
-
 static tn_status *read_boolean(tn_bytecode *b, tn_cursor *c, const tn_attr **out)
 {
     tn_attr *x = tn_entry_node_new(b, TN_ATTR_KIND_BOOL);
@@ -84,7 +70,8 @@ tn_status *tn_vhlo_read_attr(tn_bytecode *b, tn_cursor *c, const tn_attr **out)
     default: break;
     }
     if (code < ATTR_COUNT && enumerations[code].tag)
-        return read_enumeration(b, c, &enumerations[code], out);
+        return tn_entry_read_enumeration(b, c, enumerations[code].tag, enumerations[code].first,
+                                         enumerations[code].last, out);
     if (code < ATTR_COUNT && nodes[code].tag)
         return tn_entry_read_fields(b, c, nodes[code].tag, nodes[code].fields, out);
     return tn_cursor_unsupported(c, "the VHLO attribute of code %" PRIu64, code);

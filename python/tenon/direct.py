@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs from JAX to Tenon as they are, past the passes and versions of jaxlib.
+
+For a plugin's client jaxlib runs nine MLIR passes over each program and rewrites it in a versioned form, which takes
+several times as long as Tenon's compiler. Tenon reads StableHLO and CHLO as JAX makes them, so where a program is for
+one device it is written down as bytecode and loaded the way stored executables are (PJRT_Executable_DeserializeAndLoad).
+
+Before the bytes of a stored executable jaxlib expects a description of its results, in a form that differs between
+versions. So the first program goes jaxlib's way and is stored: if its description is what `_Form` would have written,
+later ones go directly. What can't, or fails, goes jaxlib's way, as everything does with TENON_DIRECT=0.
+"""
+
+import functools
+import io
+import os
+import re
+
+# ifrt.DTypeProto.Kind by MLIR's names
+_KINDS = {
+    "i1": 1, "i8": 2, "i16": 3, "i32": 4, "i64": 5, "ui8": 6, "ui16": 7, "ui32": 8, "ui64": 9, "f16": 10, "f32": 11,
+    "f64": 12, "complex<f32>": 15, "bf16": 16, "complex<f64>": 18, "f8E5M2": 19, "f8E4M3FN": 20, "i4": 21, "ui4": 22,
+    "f8E4M3B11FNUZ": 23, "f8E5M2FNUZ": 24, "f8E4M3FNUZ": 25, "i2": 26, "ui2": 27, "f8E4M3": 28, "f8E3M4": 29,
+    "f4E2M1FN": 30, "f8E8M0FNU": 31,
+}  # fmt: skip
+_OUTPUT, _PARAMETER, _NAME = 5, 6, 7  # fields of SerializedXlaExecutableMetadata
+_BYTECODE = 4  # the newest version in which attributes have names
+_OTHERWISE = (b"mhlo.layout_mode", b"mhlo.memory_kind")  # results that are not as _Form says
+_STORED = b"TENONEXE"
+
+
+def _varint(n):
+    out = bytearray()
+    while n > 0x7F:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def _field(number, content):
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _read_varint(data, at):
+    n = shift = 0
+    while True:
+        n |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 0x80:
+            return n, at
+
+
+def _fields(data):
+    """The number of each field of a message, and its bytes with the tag."""
+    at = 0
+    while at < len(data):
+        begin = at
+        tag, at = _read_varint(data, at)
+        if tag & 7 == 0:
+            _, at = _read_varint(data, at)
+        elif tag & 7 == 2:
+            n, at = _read_varint(data, at)
+            at += n
+        else:
+            raise ValueError(f"wire type {tag & 7}")
+        yield tag >> 3, data[begin:at]
+
+
+@functools.lru_cache(maxsize=4096)
+def _output(type, memory_kind):
+    """An OutputSpec for "tensor<2x3xf32>": dense, row-major, in the default memory."""
+    dims, element = re.fullmatch(r"tensor<((?:\d+x)*)(.*)>", type).groups()
+    dims = b"".join(_varint(int(n)) for n in dims.split("x")[:-1])
+    shape = _field(1, dims) if dims else b""
+    kind = _field(2, b"\x08" + _varint(_KINDS[element]))
+    return _field(_OUTPUT, _field(1, shape) + kind + _field(4, memory_kind) + _field(5, b"") + _field(6, shape))
+
+
+def _outputs(module, device):
+    from jaxlib.mlir import ir
+
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "main":
+            results = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results
+            kind = device.default_memory().kind.encode()
+            return b"".join(_output(str(t), kind) for t in results)
+    raise ValueError("no main")
+
+
+class _Form:
+    """How this jaxlib describes a stored executable: `before` and `after` its results."""
+
+    def __init__(self, stored, outputs):
+        self.is_bare = stored.startswith(_STORED)  # older versions: no description
+        if self.is_bare:
+            return
+        size, at = _read_varint(stored, 0)
+        if not stored.startswith(_STORED, at + size):
+            raise ValueError("no executable behind the description")
+        fields = list(_fields(stored[at:at + size]))
+        self.before = b"".join(f for n, f in fields if n < _OUTPUT)
+        self.after = b"".join(f for n, f in fields if n > _NAME)
+        if b"".join(f for n, f in fields if n == _OUTPUT) != outputs:
+            raise ValueError("results are described in another way")
+
+    def describe(self, outputs):
+        if self.is_bare:
+            return b""
+        message = self.before + outputs + self.after
+        return _varint(len(message)) + message
+
+
+class Compiler:
+    """Takes the place of JAX's backend_compile_and_load for clients of Tenon."""
+
+    def __init__(self, jaxlibs):
+        self._jaxlibs = jaxlibs
+        self._form = None  # until it is known
+        self._is_off = False
+        self.n_direct = 0  # programs that went directly
+
+    def __call__(self, backend, module, executable_devices, options, host_callbacks, *others, **named):
+        def jaxlibs():
+            return self._jaxlibs(backend, module, executable_devices, options, host_callbacks, *others, **named)
+
+        if (self._is_off or others or named or "\ntenon " not in backend.platform_version or
+                options.num_replicas != 1 or options.num_partitions != 1 or len(executable_devices) != 1):
+            return jaxlibs()
+        try:
+            outputs = _outputs(module, executable_devices[0])
+        except Exception:  # a token, a type that JAX has no array of, ...
+            return jaxlibs()
+        if self._form is None:
+            executable = jaxlibs()
+            self._learn(executable, outputs)
+            return executable
+        data = io.BytesIO()
+        try:
+            data.write(self._form.describe(outputs))
+            module.operation.write_bytecode(data, desired_version=_BYTECODE)
+            code = data.getvalue()
+            if any(word in code for word in _OTHERWISE):
+                return jaxlibs()
+            executable = backend.deserialize_executable(code, executable_devices, options, host_callbacks)
+        except Exception:  # the same error comes by jaxlib's way, through JAX's handlers
+            return jaxlibs()
+        self.n_direct += 1
+        return executable
+
+    def _learn(self, executable, outputs):
+        if not outputs:
+            return
+        try:
+            self._form = _Form(executable.serialize(), outputs)
+        except Exception:
+            self._is_off = True
+
+
+def connect():
+    """From now on programs for Tenon go directly. None: this JAX compiles in another way."""
+    from jax._src import compiler, profiler
+
+    name = "backend_compile_and_load"
+    jaxlibs = getattr(compiler, name, None)
+    if jaxlibs is None or os.environ.get("TENON_DIRECT") == "0":
+        return None
+    if isinstance(getattr(jaxlibs, "__wrapped__", None), Compiler):
+        return jaxlibs.__wrapped__
+    ours = Compiler(jaxlibs)
+    setattr(compiler, name, profiler.annotate_function(ours, name=name))
+    return ours
