@@ -111,6 +111,12 @@ cases()
     else
         step cases text log 1500 "$PYTHON" tools/cases.py test/stablehlo/text-fails.txt \
             "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$SHARED/stablehlo" --text
+        if [ -x "$PY" ] && "$PY" tools/plain_cases.py "$SHARED/stablehlo" "$BUILD/plain-cases"; then
+            step cases plain log 1500 "$PYTHON" tools/cases.py test/stablehlo/plain-fails.txt \
+                "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$BUILD/plain-cases"
+        else
+            skip cases plain "no JAX to write plain bytecode with"
+        fi
         step cases offset log 1500 "$PYTHON" tools/cases.py test/stablehlo/fails.txt \
             "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$SHARED/stablehlo" --offset
         for name in tenon tenon_sim; do

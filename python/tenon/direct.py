@@ -7,7 +7,8 @@ one device it is written down as bytecode and loaded the way stored executables 
 
 Before the bytes of a stored executable jaxlib expects a description of its results, in a form that differs between
 versions. So the first program goes jaxlib's way and is stored: if its description is what `_Form` would have written,
-later ones go directly. What can't, or fails, goes jaxlib's way, as everything does with TENON_DIRECT=0.
+later ones go directly. What can't, or fails, goes jaxlib's way, as everything does with TENON_DIRECT=0: programs for several devices, with
+layouts or memories of their own, and with functions of CHLO that Tenon wants expanded (lgamma, digamma, zeta, ...).
 """
 
 import functools
@@ -25,7 +26,8 @@ _KINDS = {
 _OUTPUT, _PARAMETER, _NAME = 5, 6, 7  # fields of SerializedXlaExecutableMetadata
 _BYTECODE = 4  # the newest version in which attributes have names
 _OTHERWISE = (b"mhlo.layout_mode", b"mhlo.memory_kind")  # results that are not as _Form says
-_STORED = b"TENONEXE"
+_STORED = b"TENONEXE"  # what Tenon's executables begin with
+_PROGRAM = b"TENONDIR"  # what goes before a program instead
 
 
 def _varint(n):
@@ -137,7 +139,7 @@ class Compiler:
             return executable
         data = io.BytesIO()
         try:
-            data.write(self._form.describe(outputs))
+            data.write(self._form.describe(outputs) + _PROGRAM)
             module.operation.write_bytecode(data, desired_version=_BYTECODE)
             code = data.getvalue()
             if any(word in code for word in _OTHERWISE):

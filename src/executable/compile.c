@@ -170,6 +170,32 @@ tn_status *tn_read_program(const tn_source *self, tn_arena *a, tn_module **out)
     return tn_read_text(self->code, self->code_size, a, out);
 }
 
+static const tn_op *find_slow(const tn_region *r)
+{
+    for (const tn_op *op = r->first; op; op = op->next) {
+        if (op->kind == TN_OP_custom_call &&
+            !strncmp(tn_op_string(op, TN_ATTR_call_target_name), "chlo.", 5))
+            return op;
+        for (uint32_t i = 0; i < op->n_regions; i++) {
+            const tn_op *inner = find_slow(&op->regions[i]);
+            if (inner) return inner;
+        }
+    }
+    return NULL;
+}
+
+tn_status *tn_read_direct(const tn_source *self, tn_arena *a, tn_module **out)
+{
+    TN_TRY(tn_read_program(self, a, out));
+    for (const tn_function *f = (*out)->functions; f; f = f->next) {
+        const tn_op *op = find_slow(&f->body);
+        if (op)
+            return TN_OP_ERROR(UNIMPLEMENTED, op, "%.100s is slow unless it is expanded before",
+                               tn_op_string(op, TN_ATTR_call_target_name));
+    }
+    return NULL;
+}
+
 /* Frameworks hand numbers over as numbers or as text. */
 static tn_status *threads_wanted(const tn_compile_options *options, int *out)
 {
@@ -192,16 +218,16 @@ static tn_status *threads_wanted(const tn_compile_options *options, int *out)
     return NULL;
 }
 
-tn_status *tn_compile_stored(const void *code, size_t code_size, const void *stored_options,
-                             size_t stored_options_size, const tn_compile_options *options,
-                             tn_executable **out)
+tn_status *tn_compile_stored(tn_source_read *read, const void *code, size_t code_size,
+                             const void *stored_options, size_t stored_options_size,
+                             const tn_compile_options *options, tn_executable **out)
 {
     tn_compile_options *stored = NULL;
     if (!options) {
         TN_TRY(tn_compile_options_decode(stored_options, stored_options_size, &stored));
         options = stored;
     }
-    tn_source source = {.read = tn_read_program,
+    tn_source source = {.read = read,
                         .code = code,
                         .code_size = code_size,
                         .options = options->serialized.data,
@@ -233,7 +259,7 @@ tn_status *tn_compile(const void *code, size_t size, const char *format, size_t 
         return TN_ERROR(INVALID_ARGUMENT,
                         "program format \"%.*s\" is unknown; \"mlir\" is what is read",
                         (int)(format_size < 64 ? format_size : 64), format);
-    return tn_compile_stored(code, size, NULL, 0, options, out);
+    return tn_compile_stored(tn_read_program, code, size, NULL, 0, options, out);
 }
 
 typedef struct {

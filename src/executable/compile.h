@@ -6,9 +6,12 @@
 #include "executable/compile_options.h"
 #include "executable/executable.h"
 
+struct tn_source;
+/* Makes the module in `a`. */
+typedef tn_status *tn_source_read(const struct tn_source *self, tn_arena *a, tn_module **out);
+
 typedef struct tn_source {
-    /* Makes the module in `a`. */
-    tn_status *(*read)(const struct tn_source *self, tn_arena *a, tn_module **out);
+    tn_source_read *read;
     const void *code, *options; /* copied into the executable; code is what read reads */
     size_t code_size, options_size;
     const void *read_ctx; /* for read */
@@ -23,9 +26,13 @@ typedef struct tn_source {
 /* Reads bytecode or text, whichever source->code is. */
 tn_status *tn_read_program(const tn_source *source, tn_arena *a, tn_module **out) TN_MUST_USE;
 tn_status *tn_compile_source(const tn_source *source, tn_executable **out) TN_MUST_USE;
-/* Compiles bytecode with options as they were stored, or with `options` if they are given. */
-tn_status *tn_compile_stored(const void *code, size_t code_size, const void *stored_options,
-                             size_t stored_options_size, const tn_compile_options *options,
-                             tn_executable **out) TN_MUST_USE;
+/* The same; UNIMPLEMENTED where it has functions of CHLO that run slowly unless they are expanded
+ * before (kernels/special.h). */
+tn_status *tn_read_direct(const tn_source *source, tn_arena *a, tn_module **out) TN_MUST_USE;
+/* Compiles bytecode with options as they were stored, or with `options` if they are given. `read`
+ * is one of the two above. */
+tn_status *tn_compile_stored(tn_source_read *read, const void *code, size_t code_size,
+                             const void *stored_options, size_t stored_options_size,
+                             const tn_compile_options *options, tn_executable **out) TN_MUST_USE;
 
 #endif

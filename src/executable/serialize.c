@@ -4,13 +4,14 @@
 #include "executable/compile.h"
 #include "executable/fingerprint.h"
 #include "executable/program.h"
-#include "reader/reader.h"
 
 /* What is stored is the program and its options, and the compiler is fast enough to run again: such
  * bytes hold for every later version, every instruction set and every machine. All numbers are
  * little endian. */
 #define MAGIC   "TENONEXE"
 #define VERSION 1
+/* In front of a program that the Python package sends past jaxlib (python/tenon/direct.py). */
+#define DIRECT "TENONDIR"
 
 typedef struct {
     char magic[8];
@@ -46,7 +47,9 @@ tn_status *tn_executable_deserialize(const void *data, size_t size,
                                      const tn_compile_options *options, tn_executable **out)
 {
     header h;
-    if (tn_is_bytecode(data, size)) return tn_compile_stored(data, size, NULL, 0, options, out);
+    if (size > sizeof DIRECT - 1 && !memcmp(data, DIRECT, sizeof DIRECT - 1))
+        return tn_compile_stored(tn_read_direct, (const char *)data + sizeof DIRECT - 1,
+                                 size - sizeof DIRECT + 1, NULL, 0, options, out);
     if (size < sizeof h || memcmp(data, MAGIC, sizeof h.magic))
         return TN_ERROR(INVALID_ARGUMENT, "these bytes are no serialized executable of Tenon");
     memcpy(&h, data, sizeof h);
@@ -63,5 +66,6 @@ tn_status *tn_executable_deserialize(const void *data, size_t size,
     if (memcmp(check.words, h.check, sizeof h.check))
         return TN_ERROR(INVALID_ARGUMENT,
                         "the serialized executable is damaged: its checksum differs");
-    return tn_compile_stored(bytes, h.code_size, bytes + h.code_size, h.options_size, options, out);
+    return tn_compile_stored(tn_read_program, bytes, h.code_size, bytes + h.code_size,
+                             h.options_size, options, out);
 }

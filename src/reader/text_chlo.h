@@ -52,7 +52,7 @@ tn_status *tn_chlo_end(tn_parser *p, tn_parse_op *o, tn_text *t, const char *nam
 /* "(type, type) -> type" */
 void tn_chlo_signature(tn_text *t, const tn_type *const *in, uint32_t n, const tn_type *out);
 
-tn_chlo_expand tn_chlo_broadcast, tn_chlo_conj, tn_chlo_constant_like, tn_chlo_is_inf,
-    tn_chlo_square, tn_chlo_scan, tn_chlo_ragged_dot, tn_chlo_top_k;
+tn_chlo_expand tn_chlo_broadcast, tn_chlo_conj, tn_chlo_constant_like, tn_chlo_function,
+    tn_chlo_is_inf, tn_chlo_square, tn_chlo_scan, tn_chlo_ragged_dot, tn_chlo_top_k;
 
 #endif

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes modules/*.mlirbc: small programs as JAX 0.10.2 sends them to a plugin.
+And plain/*.mlirbc: the same as StableHLO, func and sdy in bytecode of version 4 (python/tenon/direct.py), behind the same
+passes, and chlo.mlirbc with ops of CHLO.
 
 usage: python make_modules.py [FOLDER]      (default: modules beside this file)
 The files are committed, so that tests need neither JAX nor this script. Names end in the StableHLO
 version that they are written for; without one it is the newest that jaxlib 0.10.2 writes, 1.17.0.
 """
+import io
 import os
 import sys
 
@@ -16,7 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec as P
+from jax._src.interpreters.mlir import make_ir_context
 from jaxlib import _jax
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
 
 # Places in the programs are named by this file alone, wherever it lies.
 jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
@@ -159,13 +165,61 @@ def write(folder, name, lowered, version=NEWEST):
     name += "" if version == NEWEST else "@" + version
     with open(os.path.join(folder, name + ".mlirbc"), "wb") as f:
         f.write(data)
+    if version == NEWEST:
+        with make_ir_context() as context:
+            plain = stablehlo.deserialize_portable_artifact(context, data)
+            write_plain(folder, name, plain)
+            if name == "dots":
+                write_plain(folder, name + "@newest", plain, None)
     return len(data)
+
+
+def write_plain(folder, name, module, version=4):
+    data = io.BytesIO()
+    module.operation.write_bytecode(data, desired_version=version)
+    with open(os.path.join(folder, "../plain", name + ".mlirbc"), "wb") as f:
+        f.write(data.getvalue())
+
+
+CHLO = """module @chlo {
+  func.func public @main(%a: tensor<4xf32>, %b: tensor<2x4xf32>, %n: tensor<2xi32>, %w: tensor<2x4x3xf32>)
+      -> (tensor<4xf32>, tensor<2x4xf32>, tensor<2x4xi1>, tensor<2x2xf32>, tensor<2x2xi32>, tensor<4xf32>,
+          tensor<2x3xf32>) {
+    %0 = chlo.erf_inv %a : tensor<4xf32> -> tensor<4xf32>
+    %1 = chlo.lgamma %0 : tensor<4xf32> -> tensor<4xf32>
+    %2 = chlo.broadcast_add %1, %b {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>, tensor<2x4xf32>)
+        -> tensor<2x4xf32>
+    %3 = chlo.broadcast_compare %a, %2 {comparison_direction = #chlo<comparison_direction LT>}
+        : (tensor<4xf32>, tensor<2x4xf32>) -> tensor<2x4xi1>
+    %4 = "chlo.constant_like"(%2) <{value = 2.5 : f32}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    %5 = chlo.square %4 : tensor<2x4xf32> -> tensor<2x4xf32>
+    %values, %places = chlo.top_k(%5, k = 2) : tensor<2x4xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
+    %i = stablehlo.constant dense<1.0> : tensor<f32>
+    %6:2 = chlo.scan(%a) inits(%i) dimension=0 attributes {is_reverse = true} {
+    ^bb0(%x: tensor<f32>, %c: tensor<f32>):
+      %s = stablehlo.add %x, %c : tensor<f32>
+      stablehlo.return %s, %s : tensor<f32>, tensor<f32>
+    } : (tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<f32>)
+    %7 = "chlo.ragged_dot"(%b, %w, %n) <{precision_config = [#chlo<precision HIGHEST>, #chlo<precision DEFAULT>],
+        ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [],
+        lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0],
+        rhs_group_dimensions = [0]>}> : (tensor<2x4xf32>, tensor<2x4x3xf32>, tensor<2xi32>) -> tensor<2x3xf32>
+    return %1, %2, %3, %values, %places, %6#0, %7 : tensor<4xf32>, tensor<2x4xf32>, tensor<2x4xi1>, tensor<2x2xf32>,
+        tensor<2x2xi32>, tensor<4xf32>, tensor<2x3xf32>
+  }
+}
+"""
 
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "modules")
     os.makedirs(folder, exist_ok=True)
+    os.makedirs(os.path.join(folder, "../plain"), exist_ok=True)
     total = 0
+    with make_ir_context():
+        write_plain(folder, "chlo", ir.Module.parse(CHLO))
+    with open(os.path.join(folder, "../plain/chlo.mlir"), "w") as f:
+        f.write(CHLO)
     for make in (mlp_grad, scan, branches, conv, sort, index, random, complex_fft, small_types, dots, custom_call,
                  tokens, functions, sharded, shard_map):
         total += write(folder, make.__name__, make())

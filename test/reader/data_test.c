@@ -36,7 +36,7 @@ static tn_status *read(void *ctx)
     return NULL;
 }
 
-static tn_module *open_module(job *j, const char *name, void (*look)(const tn_module *m))
+static tn_status *try_module(job *j, const char *name, void (*look)(const tn_module *m))
 {
     char path[1024];
     snprintf(path, sizeof path, "%s/%s.mlirbc", folder, name);
@@ -45,7 +45,12 @@ static tn_module *open_module(job *j, const char *name, void (*look)(const tn_mo
     *j = (job){.data = malloc(1 << 20), .arena = tn_arena_new(), .look = look};
     j->size = fread(j->data, 1, 1 << 20, f);
     fclose(f);
-    tn_status *s = tn_arena_run(j->arena, read, j);
+    return tn_arena_run(j->arena, read, j);
+}
+
+static tn_module *open_module(job *j, const char *name, void (*look)(const tn_module *m))
+{
+    tn_status *s = try_module(j, name, look);
     if (s) fail_msg("%s: %s", name, tn_status_message(s));
     return j->module;
 }
@@ -329,6 +334,95 @@ static void the_others_are_read(void **state)
     }
 }
 
+/* StableHLO, func and sdy in bytecode of version 4 give what portable artifacts give. */
+static void plain_programs_are_read_as_portable_ones(void **state)
+{
+    static const char *const names[] = {
+        "branches", "complex_fft", "conv", "custom_call", "dots", "functions", "index",
+        "mlp_grad", "random",      "scan", "small_types", "sort", "tokens"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[64];
+        job portable, plain;
+        snprintf(name, sizeof name, "../plain/%s", names[i]);
+        open_module(&portable, names[i], NULL);
+        open_module(&plain, name, NULL);
+        assert_string_equal(portable.text, plain.text);
+        close_module(&portable);
+        close_module(&plain);
+    }
+}
+
+/* Without the casts that stand between VHLO and Shardy in a portable one. */
+static void plain_shardings_are_read(void **state)
+{
+    job j;
+    open_module(&j, "../plain/shard_map", NULL);
+    assert_non_null(strstr(j.text, "\"sdy.manual_computation\"(%arg0)"));
+    close_module(&j);
+    open_module(&j, "../plain/sharded", NULL);
+    assert_non_null(strstr(j.text, "sharding = #sdy.sharding<@mesh, [{\"x\"}, {}]>"));
+    close_module(&j);
+}
+
+static tn_status *read_text(void *ctx)
+{
+    job *j = ctx;
+    size_t size;
+    TN_TRY(tn_read_text((const char *)j->data, j->size, j->arena, &j->module));
+    j->text = tn_module_print(j->module, j->arena, &size);
+    return NULL;
+}
+
+static void ops_of_chlo_are_read_as_from_text(void **state)
+{
+    char path[1024];
+    job j, text = {.data = malloc(1 << 16), .arena = tn_arena_new()};
+    open_module(&j, "../plain/chlo", NULL);
+    snprintf(path, sizeof path, "%s/../plain/chlo.mlir", folder);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    text.size = fread(text.data, 1, 1 << 16, f);
+    fclose(f);
+    assert_null(tn_arena_run(text.arena, read_text, &text));
+    assert_string_equal(j.text, text.text);
+    close_module(&j);
+    close_module(&text);
+}
+
+static void plain_programs_may_be_cut_or_damaged_anywhere(void **state)
+{
+    static const char *const names[] = {"../plain/chlo", "../plain/functions", "../plain/sort"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        job j;
+        open_module(&j, names[i], NULL);
+        size_t whole = j.size;
+        for (size_t n = 0; n < 2 * whole; n++) {
+            uint8_t *copy = malloc(whole);
+            memcpy(copy, j.data, whole);
+            bool cut = n < whole;
+            if (!cut) copy[n - whole] ^= (uint8_t)(1 + n * 37 % 255);
+            job damaged = {.data = copy, .size = cut ? n : whole, .arena = tn_arena_new()};
+            tn_status *s = tn_arena_run(damaged.arena, read, &damaged);
+            if (cut) assert_non_null(s);
+            tn_status_free(s);
+            tn_arena_free(damaged.arena);
+            free(copy);
+        }
+        close_module(&j);
+    }
+}
+
+/* In newer bytecode attributes have no names. */
+static void plain_programs_of_newer_bytecode_are_refused(void **state)
+{
+    job j;
+    tn_status *s = try_module(&j, "../plain/dots@newest", NULL);
+    assert_int_equal(tn_status_code(s), TN_UNIMPLEMENTED);
+    assert_non_null(strstr(tn_status_message(s), "bytecode of versions up to 4"));
+    tn_status_free(s);
+    close_module(&j);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +437,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(functions_and_composites),
         cmocka_unit_test(versions_agree),
         cmocka_unit_test(the_others_are_read),
+        cmocka_unit_test(plain_programs_are_read_as_portable_ones),
+        cmocka_unit_test(plain_shardings_are_read),
+        cmocka_unit_test(ops_of_chlo_are_read_as_from_text),
+        cmocka_unit_test(plain_programs_may_be_cut_or_damaged_anywhere),
+        cmocka_unit_test(plain_programs_of_newer_bytecode_are_refused),
     };
     folder = argc > 1 ? argv[1] : "test/data/modules";
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that the Python package sends past jaxlib's passes (python/tenon/direct.py)."""
+
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax._src import compiler
+from jax._src.lib import xla_client
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from tenon import direct
+
+from conftest import PLATFORM
+
+X = np.random.RandomState(0).uniform(-0.9, 0.9, (8, 16)).astype(np.float32)
+
+
+first = jax.jit(lambda x: x - 3)
+
+
+def ours():
+    """The compiler that stands in JAX's place, which has seen a program."""
+    first(X)
+    found = getattr(compiler.backend_compile_and_load, "__wrapped__", None)
+    if not isinstance(found, direct.Compiler):
+        pytest.skip("this JAX compiles in another way")
+    return found
+
+
+def went_directly(f, *args):
+    """Runs f on both platforms, compares, and says whether Tenon got its program directly."""
+    before = ours().n_direct
+    got = jax.tree.map(np.asarray, jax.jit(f)(*args))
+    direct_ones = ours().n_direct - before
+    with jax.default_device(jax.devices("cpu")[0]):
+        want = jax.tree.map(np.asarray, jax.jit(lambda *a: f(*a))(*args))
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        np.testing.assert_allclose(a.astype(complex), b.astype(complex), rtol=2e-5, atol=2e-5)
+    return direct_ones > 0
+
+
+def scatter(x):
+    return x.at[jnp.array([1, 3, 1])].add(x[:3], mode="drop"), x.at[2].set(0), x[jnp.array([7, 0])]
+
+
+def loop(x):
+    def body(c, y):
+        return c * 0.5 + y, (c.sum(), y > 0)
+
+    last, stacked = lax.scan(body, jnp.zeros(16), x)
+    n = lax.while_loop(lambda i: i < 7, lambda i: i + 2, 0)
+    return last, stacked, n, lax.cond(n > 3, jnp.sin, jnp.cos, x)
+
+
+def convolve(x):
+    image = x.reshape(1, 8, 16, 1)
+    kernel = jnp.arange(9, dtype=jnp.float32).reshape(3, 3, 1, 1)
+    return (lax.conv_general_dilated(image, kernel, (2, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")),
+            lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID"))
+
+
+PROGRAMS = {
+    "elementwise": lambda x: jnp.tanh(x) * x + jnp.where(x > 0, x, -1),
+    "constants": lambda x: x + np.linspace(0, 1, 16, dtype=np.float32) + np.eye(8, 16, dtype=np.float32),
+    "square": lambda x: jnp.square(x) + x**2,
+    "layer_norm": lambda x: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5),
+    "products": lambda x: (x @ x.T, jnp.einsum("ij,ik->jk", x, x, precision="highest")),
+    "sorts": lambda x: (jnp.sort(x, 0), jnp.argsort(x, stable=True), lax.top_k(x, 3)),
+    "scatter": scatter,
+    "loop": loop,
+    "convolve": convolve,
+    "fft": lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * 2),
+    "complex": lambda x: jnp.abs(jnp.exp(lax.complex(x, x))),
+    "random": lambda x: jax.random.uniform(jax.random.key(3), (5,)) + jax.random.normal(jax.random.key(4), (5,)),
+    "linalg": lambda x: jnp.linalg.cholesky(x @ x.T + 8 * jnp.eye(8)),
+    "types": lambda x: [(x * 100).astype(t) for t in (jnp.int8, jnp.uint16, jnp.bfloat16, jnp.float16, bool)],
+    "scalars": lambda x: (x[0, 0], jnp.int32(3), x.shape[0]),
+    "empty": lambda x: x[:0],
+    "cumulative": lambda x: (jnp.cumsum(x, 1), lax.cummax(x, 0), lax.associative_scan(jnp.multiply, x)),
+    "custom_jvp": jax.grad(lambda x: jax.nn.relu(x).sum() + jax.nn.silu(x).sum()),
+    "reduce_precision": lambda x: lax.reduce_precision(x, 5, 10),
+    "callback": lambda x: jax.pure_callback(lambda v: np.asarray(v) * 2, jax.ShapeDtypeStruct(x.shape, x.dtype), x),
+    "acos": jnp.arccos, "acosh": lambda x: jnp.arccosh(x + 2), "asin": jnp.arcsin, "asinh": jnp.arcsinh,
+    "atan": jnp.arctan, "atanh": jnp.arctanh, "cosh": jnp.cosh, "sinh": jnp.sinh, "tan": jnp.tan,
+    "erf": lax.erf, "erfc": lax.erfc, "erf_inv": lax.erf_inv, "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "half": lambda x: lax.erf(x.astype(jnp.bfloat16)) + jnp.sinh(x.astype(jnp.float16)).astype(jnp.bfloat16) * 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_goes_directly(name):
+    if name in ("callback", "linalg", "fft") and PLATFORM == "tenon_sim":
+        pytest.skip("for the host alone")
+    assert went_directly(PROGRAMS[name], X)
+
+
+@pytest.mark.parametrize("f", [lax.lgamma, lax.digamma, lambda x: lax.erf_inv(x.astype(jnp.float64))])
+def test_functions_that_want_expansion_go_jaxlibs_way(f, x64):
+    assert not went_directly(f, X)
+
+
+def test_double_precision(x64):
+    f = lambda x: (jnp.sinh(x), jnp.cosh(x), jnp.arccosh(x + 2), jnp.arcsinh(x), jnp.arctan(x))  # noqa: E731
+    assert went_directly(f, X.astype(np.float64) * 3)
+
+
+def test_functions_at_their_ends():
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 88.9, -88.9, 1e-30, -1e-6, 1.0, -1.0], np.float32)
+    for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "erf", "erfc", "erf_inv"):
+        f = {"acosh": jnp.arccosh}.get(name, PROGRAMS[name])
+        with np.errstate(all="ignore"):
+            exact = {"erf": None, "erfc": None, "erf_inv": None}.get(name, getattr(np, "arc" + name[1:], None))
+            exact = {"cosh": np.cosh, "sinh": np.sinh}.get(name, exact)
+            got = np.asarray(jax.jit(f)(x))
+            if exact is None:
+                want = {"erf": [0, -0.0, 1, -1, np.nan, 1, -1, 1, -1, 1.1283792e-30, -1.1283792e-6, 0.84270079, -0.84270079],
+                        "erfc": [1, 1, 0, 2, np.nan, 0, 2, 0, 2, 1, 1.0000011, 0.15729921, 1.8427008],
+                        "erf_inv": [0, -0.0, np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, 8.8622693e-31,
+                                    -8.862269e-7, np.inf, -np.inf]}[name]  # fmt: skip
+            else:
+                want = exact(x.astype(np.float64)).astype(np.float32)
+        np.testing.assert_allclose(got, np.asarray(want, np.float32), rtol=1e-6, err_msg=name)
+
+
+def test_donation():
+    x = jnp.asarray(X)
+    before = ours().n_direct
+    jax.jit(lambda v: v * 2, donate_argnums=0)(x)
+    assert x.is_deleted() and ours().n_direct == before + 1
+
+
+def test_several_devices_go_jaxlibs_way():
+    devices = jax.devices()
+    if len(devices) < 2:
+        pytest.skip("one device")
+    before = ours().n_direct
+    sharding = NamedSharding(Mesh(np.array(devices[:2]), "d"), PartitionSpec("d"))
+    total = jax.shard_map(lambda v: lax.psum(v.sum(), "d"), mesh=sharding.mesh, in_specs=PartitionSpec("d"),
+                          out_specs=PartitionSpec())
+    got = jax.jit(total)(jax.device_put(X, sharding))
+    np.testing.assert_allclose(got, X.sum(), rtol=1e-5)
+    assert ours().n_direct == before
+
+
+def test_an_executable_is_stored_and_loaded(tmp_path):
+    compiled = jax.jit(lambda x: jnp.square(x) + lax.erf(x)).lower(X).compile()
+    client = jax.devices()[0].client
+    data = compiled.runtime_executable().serialize()
+    again = client.deserialize_executable(data, xla_client.DeviceList(tuple(jax.devices()[:1])))
+    out = again.execute([jax.device_put(X)])
+    np.testing.assert_allclose(np.asarray(out[0]), np.asarray(compiled(X)))
+
+
+def test_an_error_is_what_it_is_by_jaxlibs_way():
+    def unknown(x):
+        return jax.ffi.ffi_call("no_such_target", jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+    with pytest.raises(Exception, match="no_such_target"):
+        jax.jit(unknown)(X)
+
+
+def test_another_description_is_refused():
+    outputs = direct._output("tensor<2x3xf32>", b"device")
+    stored = outputs + direct._field(direct._NAME, b"main")
+    stored = direct._varint(len(stored)) + stored + direct._STORED
+    assert direct._Form(stored, outputs).describe(outputs)[1:] == outputs
+    with pytest.raises(ValueError, match="another way"):
+        direct._Form(stored, direct._output("tensor<2x3xf64>", b"device"))
+    with pytest.raises(ValueError, match="no executable"):
+        direct._Form(stored[:-1], outputs)
+    assert direct._Form(direct._STORED, outputs).describe(outputs) == b""
+
+
+def test_it_can_be_switched_off():
+    code = ("import jax, numpy as np; from jax._src import compiler; jax.devices();"
+            "print(hasattr(compiler.backend_compile_and_load, '__wrapped__') and "
+            "type(compiler.backend_compile_and_load.__wrapped__).__name__); print(jax.jit(lambda x: x + 1)(np.float32(1)))")
+    run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "TENON_DIRECT": "0"}, capture_output=True,
+                         text=True, timeout=120, check=True)
+    assert "Compiler" not in run.stdout and "2.0" in run.stdout
