@@ -112,7 +112,7 @@ cases()
         step cases text log 1500 "$PYTHON" tools/cases.py test/stablehlo/text-fails.txt \
             "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$SHARED/stablehlo" --text
         if [ -x "$PY" ] && "$PY" tools/plain_cases.py "$SHARED/stablehlo" "$BUILD/plain-cases"; then
-            step cases plain log 1500 "$PYTHON" tools/cases.py test/stablehlo/plain-fails.txt \
+            step cases plain log 1500 "$PYTHON" tools/cases.py test/stablehlo/text-fails.txt \
                 "$BUILD/host/tenon-cases" "$BUILD/libtenon_pjrt.so" "$BUILD/plain-cases"
         else
             skip cases plain "no JAX to write plain bytecode with"

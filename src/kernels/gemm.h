@@ -20,8 +20,8 @@
  * The exception are products of bf16 with bf16 on CPUs with matrix registers (AMX): of each 32
  * elements along k the even and the odd ones are summed apart, then added, then added to the sum so
  * far. That is done only where all values are such that nothing becomes subnormal, infinite or NaN
- * on the way. A small product of f32 with an operand below 2^-100 throughout, or two below 2^-50, is
- * rounded to subnormal numbers once, see gemm_tiny.h, but not in a batch of very small ones, see
+ * on the way. A small product of f32 with an operand below 2^-100 throughout, or two below 2^-50,
+ * is rounded to subnormal numbers once, see gemm_tiny.h, but not in a batch of very small ones, see
  * gemm_batch.h.
  *
  * Threads: any; a call uses the pool for itself. C must not overlap A or B. */

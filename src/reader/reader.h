@@ -4,9 +4,10 @@
  * UNIMPLEMENTED that names it.
  *
  * Reads MLIR bytecode versions 0-6 holding VHLO 0.9.0-1.20.0, builtin and sdy, in which every VHLO
- * op version is upgraded to the newest one (reader/versions.def). What the reader has checked:
- * numbers of operands, results and regions of ops of fixed arity, that required attributes are
- * there and of the kind that attrs.def says, one block a region, which ends with a terminator,
+ * op version is upgraded to the newest one (reader/versions.def), and versions 0-4, in which
+ * attributes have their names, holding StableHLO, CHLO and func as well. What the reader has
+ * checked: numbers of operands, results and regions of ops of fixed arity, that required attributes
+ * are there and of the kind that attrs.def says, one block a region, which ends with a terminator,
  * values defined before use, unique symbols, function arguments as their type says, types of at
  * most 2^47 bytes and rank 64, constants whose data fits their type. The rest is the verifier's.
  *
