@@ -44,7 +44,11 @@ static inline double one_f64(double x)
 }
 static inline float one_f16(uint16_t x)
 {
+#if TN_VB > 16
+    return _cvtsh_ss(x);
+#else
     return tn_f32_of_f16(x);
+#endif
 }
 static inline float one_bf16(uint16_t x)
 {
@@ -60,9 +64,10 @@ enum { AHEAD = 4096 };
 #define PLUS(a, b)  ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
 
-/* T: of elements; A, VA: of accumulators; NEUTRAL changes nothing. Lanes that have been filled join
+/* T: of elements; A, VA: of accumulators; NEUTRAL changes nothing; direct: lanes of a row that is
+ * one block are made without a state. Lanes that have been filled join
  * the total when the next block begins, or at the end. */
-#define FOLD(name, T, A, VA, load, one, OP, NEUTRAL)                                               \
+#define FOLD(name, T, A, VA, load, one, OP, NEUTRAL, direct)                                       \
     static void name##_append(const void *row, int64_t n, tn_row_state *s)                         \
     {                                                                                              \
         enum { WIDTH = TN_VB / (int)sizeof(A), LANES = LANE_BYTES / (int)sizeof(A) };              \
@@ -122,7 +127,7 @@ enum { AHEAD = 4096 };
     static void name##_lanes(const void *row, int64_t n, void *lanes)                              \
     {                                                                                              \
         enum { WIDTH = TN_VB / (int)sizeof(A), LANES = LANE_BYTES / (int)sizeof(A) };              \
-        if (n < (BLOCK + 1) * LANES) {                                                             \
+        if (direct && n < (BLOCK + 1) * LANES) {                                                   \
             const T *p = row, *end = p + n / LANES * LANES;                                        \
             VA a[REGISTERS];                                                                       \
             UNROLL for (int r = 0; r < REGISTERS; r++) a[r] = load(p + r * WIDTH);                 \
@@ -162,14 +167,14 @@ enum { AHEAD = 4096 };
     }
 
 // clang-format off
-FOLD(sum_f32,      float,    float,  vf32, load_f32,  one_f32,  PLUS, -0.0f)
-FOLD(product_f32,  float,    float,  vf32, load_f32,  one_f32,  TIMES, 1)
-FOLD(sum_f64,      double,   double, vf64, load_f64,  one_f64,  PLUS, -0.0)
-FOLD(product_f64,  double,   double, vf64, load_f64,  one_f64,  TIMES, 1)
-FOLD(sum_bf16,     uint16_t, float,  vf32, load_bf16, one_bf16, PLUS, -0.0f)
-FOLD(sum_f16,      uint16_t, float,  vf32, load_f16,  one_f16,  PLUS, -0.0f)
-FOLD(product_bf16, uint16_t, float,  vf32, load_bf16, one_bf16, TIMES, 1)
-FOLD(product_f16,  uint16_t, float,  vf32, load_f16,  one_f16,  TIMES, 1)
+FOLD(sum_f32,      float,    float,  vf32, load_f32,  one_f32,  PLUS, -0.0f, true)
+FOLD(product_f32,  float,    float,  vf32, load_f32,  one_f32,  TIMES, 1, false)
+FOLD(sum_f64,      double,   double, vf64, load_f64,  one_f64,  PLUS, -0.0, true)
+FOLD(product_f64,  double,   double, vf64, load_f64,  one_f64,  TIMES, 1, false)
+FOLD(sum_bf16,     uint16_t, float,  vf32, load_bf16, one_bf16, PLUS, -0.0f, true)
+FOLD(sum_f16,      uint16_t, float,  vf32, load_f16,  one_f16,  PLUS, -0.0f, false)
+FOLD(product_bf16, uint16_t, float,  vf32, load_bf16, one_bf16, TIMES, 1, false)
+FOLD(product_f16,  uint16_t, float,  vf32, load_f16,  one_f16,  TIMES, 1, false)
 // clang-format on
 
 /* Largest and smallest are the same in any order: vectors of the machine. MORE keeps its second
@@ -414,10 +419,43 @@ COLUMNS(any_max_f64,  double,   double, SAME,     tn_max_f64)
 COLUMNS(any_min_f64,  double,   double, SAME,     tn_min_f64)
 COLUMNS(sum_bf16,     uint16_t, float,  one_bf16, PLUS)
 COLUMNS(product_bf16, uint16_t, float,  one_bf16, TIMES)
-COLUMNS(sum_f16,      uint16_t, float,  one_f16,  PLUS)
-COLUMNS(product_f16,  uint16_t, float,  one_f16,  TIMES)
-
 // clang-format on
+
+/* Some rows of some columns are made f32 first. */
+__attribute__((noinline)) static void columns_f16(const uint16_t *x, int64_t step, int64_t rows,
+                                                  int64_t n, float *acc, bool first,
+                                                  tn_column_fold_fn *fold)
+{
+    enum { SOME = 256, WIDTH = TN_VB / (int)sizeof(float) };
+    _Alignas(64) float wide[GROUP * SOME];
+    for (int64_t at = 0, columns; at < n; at += columns) {
+        columns = n - at < SOME ? n - at : SOME;
+        for (int64_t r = 0, some; r < rows; r += some) {
+            some = rows - r < GROUP ? rows - r : GROUP;
+            for (int64_t k = 0; k < some; k++) {
+                const uint16_t *from = x + (r + k) * step + at;
+                float *to = wide + k * SOME;
+                int64_t l = 0;
+                for (; l + WIDTH <= columns; l += WIDTH) {
+                    vf32 v = load_f16(from + l);
+                    memcpy(to + l, &v, TN_VB);
+                }
+                for (; l < columns; l++) to[l] = one_f16(from[l]);
+            }
+            fold(wide, SOME, some, columns, acc + at, first && r == 0);
+        }
+    }
+}
+static void sum_f16_columns(const void *x, int64_t step, int64_t rows, int64_t n, void *acc,
+                            bool first)
+{
+    columns_f16(x, step, rows, n, acc, first, sum_f32_columns);
+}
+static void product_f16_columns(const void *x, int64_t step, int64_t rows, int64_t n, void *acc,
+                                bool first)
+{
+    columns_f16(x, step, rows, n, acc, first, product_f32_columns);
+}
 
 /* In vectors of the machine; where there is a NaN, or a zero that may have the wrong sign, again as
  * above. */
