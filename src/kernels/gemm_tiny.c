@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/gemm_tiny.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -122,20 +123,22 @@ static void copy_scaled(const operand *o, int scale, float *copy)
         }
 }
 
+/* Both may be scaled, since subnormal factors cost as much as subnormal sums. */
 void tn_gemm_tiny_begin(tn_gemm_tiny *t, const tn_gemm_plan *p, const char *a, const char *b)
 {
     t->plan = *p, t->a = a, t->b = b;
     operand x = operand_a(p, a), y = operand_b(p, b);
-    t->scale = scale_of(&x, TINY, SCALED_EXP);
-    bool scale_y = !t->scale && (t->scale = scale_of(&y, TINY, SCALED_EXP));
-    if (!t->scale && scale_of(&y, SMALL, 0)) t->scale = scale_of(&x, SMALL, SCALED_SMALL_EXP);
-    if (t->scale && !scale_y) {
-        copy_scaled(&x, t->scale, t->copy);
-        t->a = (const char *)t->copy;
+    int of_x = scale_of(&x, TINY, SCALED_EXP), of_y = scale_of(&y, TINY, SCALED_EXP);
+    if (!of_x && !of_y && scale_of(&y, SMALL, 0)) of_x = scale_of(&x, SMALL, SCALED_SMALL_EXP);
+    t->scale = of_x + of_y;
+    if (of_x) {
+        copy_scaled(&x, of_x, t->copies[0]);
+        t->a = (const char *)t->copies[0];
         t->plan.a_row = p->k * p->e, t->plan.a_col = p->e;
-    } else if (t->scale) {
-        copy_scaled(&y, t->scale, t->copy);
-        t->b = (const char *)t->copy;
+    }
+    if (of_y) {
+        copy_scaled(&y, of_y, t->copies[1]);
+        t->b = (const char *)t->copies[1];
         t->plan.b_row = p->n * p->e, t->plan.b_col = p->e;
     }
 }
@@ -143,6 +146,13 @@ void tn_gemm_tiny_begin(tn_gemm_tiny *t, const tn_gemm_plan *p, const char *a, c
 void tn_gemm_tiny_end(const tn_gemm_tiny *t, char *c)
 {
     if (!t->scale) return;
+    if (t->scale > FLT_MAX_EXP) { /* too much for a factor: nothing is left but signs */
+        for (int64_t i = 0; i < t->plan.m; i++) {
+            float *row = (float *)(c + i * t->plan.c_row);
+            for (int64_t j = 0; j < t->plan.n; j++) row[j] = copysignf(0, row[j]);
+        }
+        return;
+    }
     float factor = ldexpf(1, -t->scale), subnormal_factor = ldexpf(1, -SUBNORMAL_EXP - t->scale);
     float limit = FIRST_NORMAL / subnormal_factor;
     for (int64_t i = 0; i < t->plan.m; i++) {

@@ -18,7 +18,7 @@ typedef struct {
     tn_gemm_plan plan;
     const char *a, *b;
     int scale; /* C is to be multiplied by 2^-scale; 0: nothing was done */
-    float copy[TN_GEMM_TINY_SIZE];
+    float copies[2][TN_GEMM_TINY_SIZE];
 } tn_gemm_tiny;
 
 /* Whether an operand may be such a one, which takes a look at a few elements. DIRECT path only. */
