@@ -56,7 +56,7 @@ static double arithmetic_ns(const tn_plan *p, const tn_op *op, double flops)
 {
     tn_gemm g;
     bool is_dot = op->kind == TN_OP_dot_general || op->kind == TN_OP_mixed_dot ||
-                  op->kind == TN_OP_ordered_dot;
+                  op->kind == TN_OP_ordered_dot || op->kind == TN_OP_add_dot;
     if (op->kind == TN_OP_reduce) return flops / REDUCTIONS_PER_NS;
     if (is_dot && tn_dot_gemm(op, p->arena, &g)) return tn_gemm_ns(&g);
     if (!is_dot && op->kind != TN_OP_convolution) return flops / FLOPS_PER_NS;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dynamic slices and updates in loops: what is read and computed where it lies gives what the
- * interpreter gives, and is found where it is allowed. */
+ * interpreter gives, and is found where it is allowed. So do products that a loop adds up. */
 #include "executable/program_test.h"
 #include "reader/reader.h"
 
-#define T  "tensor<16x16xf32>"
-#define T1 "tensor<1x16x16xf32>"
-#define TS "tensor<5x16x16xf32>"
+#define T  "tensor<64x64xf32>"
+#define T1 "tensor<1x64x64xf32>"
+#define TS "tensor<5x64x64xf32>"
 #define IS "tensor<i32>, tensor<i32>, tensor<i32>"
 #define SLICE(to, from, i)                                                                         \
-    to "1 = stablehlo.dynamic_slice " from ", " i ", %zero, %zero, sizes = [1, 16, 16] : (" TS     \
+    to "1 = stablehlo.dynamic_slice " from ", " i ", %zero, %zero, sizes = [1, 64, 64] : (" TS     \
        ", " IS ") -> " T1 "\n" to " = stablehlo.reshape " to "1 : (" T1 ") -> " T "\n"
 #define UPDATE(to, into, v, i)                                                                     \
     to "1 = stablehlo.reshape " v " : (" T ") -> " T1 "\n" to                                      \
@@ -34,7 +34,7 @@
 
 typedef struct {
     const char *name, *text;
-    uint32_t looks;
+    uint32_t looks, adds;
 } program;
 
 static const program programs[] = {
@@ -68,6 +68,16 @@ static const program programs[] = {
      PROGRAM(PRODUCT("%p", "%h", "%w") PRODUCT("%q", "%p", "%w") UPDATE("%a", "%ys", "%p", "%i")
                  UPDATE("%ys2", "%a", "%q", "%i") "%h2 = stablehlo.subtract %p, %q : " T "\n"),
      0},
+    {"a product is added up",
+     PROGRAM(SLICE("%x", "%xs", "%i")
+                 PRODUCT("%p", "%x", "%w") "%h2 = stablehlo.add %p, %h : " T
+                                           "\n" UPDATE("%ys2", "%ys", "%x", "%i")),
+     1, 1},
+    {"the sum is wanted before",
+     PROGRAM(SLICE("%x", "%xs", "%i")
+                 PRODUCT("%p", "%x", "%h") "%h2 = stablehlo.add %h, %p : " T
+                                           "\n" UPDATE("%ys2", "%ys", "%x", "%i")),
+     1, 0},
     /* What the slice reads is changed at each turn. */
     {"a carried tensor is read",
      PROGRAM(SLICE("%x", "%ys", "%i") "%xr = stablehlo.reshape %w : (" T ") -> " T1
@@ -77,7 +87,7 @@ static const program programs[] = {
      0},
 };
 
-enum { VALUES = 4, BYTES = 5 * 16 * 16 * 4 };
+enum { VALUES = 4, BYTES = 5 * 64 * 64 * 4 };
 
 static tn_status *read_program(const tn_source *self, tn_arena *a, tn_module **out)
 {
@@ -118,9 +128,13 @@ static void run(const program *p, void *const *args, void *const *results)
     tn_source s = {.read = read_program, .read_ctx = p};
     tn_executable *e;
     MUST(tn_compile_source(&s, &e));
-    uint32_t looks = 0;
-    for (uint32_t i = 0; i < e->n_steps; i++) looks += e->steps[i].kind == TN_STEP_LOOK;
+    uint32_t looks = 0, adds = 0;
+    for (uint32_t i = 0; i < e->n_steps; i++) {
+        looks += e->steps[i].kind == TN_STEP_LOOK;
+        adds += e->steps[i].kind == TN_STEP_EVAL && e->steps[i].op->kind == TN_OP_add_dot;
+    }
     if (looks != p->looks) fail_msg("%s: %u windows", p->name, looks);
+    if (adds != p->adds) fail_msg("%s: %u sums of products", p->name, adds);
     MUST(run_executable(e, args, results));
     tn_executable_release(e);
 }

@@ -19,10 +19,11 @@ double tn_op_flops(const tn_op *op)
     switch (op->kind) {
     case TN_OP_dot_general:
     case TN_OP_mixed_dot:
-    case TN_OP_ordered_dot: {
+    case TN_OP_ordered_dot:
+    case TN_OP_add_dot: {
         uint32_t n;
         const int64_t *dims = tn_op_ints(op, TN_ATTR_lhs_contracting_dimensions, &n);
-        return 2 * out * product(op->operands[0]->type, dims, n);
+        return 2 * out * product(op->operands[op->kind == TN_OP_add_dot]->type, dims, n);
     }
     case TN_OP_convolution: {
         const tn_type *kernel = op->operands[1]->type;

@@ -90,6 +90,19 @@ double tn_gemm_ns(const tn_gemm *g)
     return (double)tn_gemm_batch_count(g) * ((p.amx ? each / AMX_IS_FASTER : each) + PRODUCT_NS);
 }
 
+bool tn_gemm_may_add(const tn_gemm *g)
+{
+    enum { LEAST = 4096 }; /* elements of C */
+    if ((g->c_type != TN_F32 && g->c_type != TN_F64) || g->a_type != g->c_type ||
+        g->b_type != g->c_type || is_empty(g) || tn_gemm_batch_count(g) != 1 ||
+        (double)g->m * (double)g->n < LEAST)
+        return false;
+    tn_gemm_plan p = tn_gemm_plan_make(g);
+    if (tn_gemm_batch_fits(g, &p)) return false;
+    if (p.path == TN_GEMM_PACKED) return tn_gemm_k_block(p.kind, p.k) == p.k;
+    return p.path == TN_GEMM_DIRECT && tn_gemm_direct_is_one_sum(&p);
+}
+
 typedef struct {
     const tn_gemm *g;
     const tn_gemm_plan *p;
@@ -139,7 +152,7 @@ static void naive(const job *one)
                 load_b(y, b + q * p->b_row + j * p->b_col, p->b_size, 1);
                 tn_gemm_multiply_add(p->kind, x, y, sum);
             }
-            p->store_c(c + i * p->c_row + j * p->c_col, p->c_size, sum, 1, false);
+            p->store_c(c + i * p->c_row + j * p->c_col, p->c_size, sum, 1, p->add);
         }
 }
 
@@ -206,7 +219,7 @@ static void one_product(const job *j, tn_thread_pool *pool)
         tn_gemm_blocks_run(&blocks, pool, j->parts->memory);
     } else if (p->path == TN_GEMM_DOTS && tn_gemm_dots_are_long(p)) {
         tn_gemm_dots_long(p, j->a, j->b, j->c, pool, j->parts);
-    } else if (p->path == TN_GEMM_DIRECT && tn_gemm_may_be_tiny(p, j->a, j->b)) {
+    } else if (p->path == TN_GEMM_DIRECT && !p->add && tn_gemm_may_be_tiny(p, j->a, j->b)) {
         tiny_by_columns(j, pool);
     } else {
         by_columns(j, pool);

@@ -49,6 +49,7 @@ typedef struct {
     tn_element_type a_type, b_type, c_type;
     int64_t m, n, k; /* >= 0; k = 0 gives zeros */
     bool in_order;   /* never sums in lanes, however the operands lie */
+    bool add;        /* to what C holds, each sum with one rounding; see tn_gemm_may_add */
     int64_t a_row, a_col;
     int64_t b_row, b_col;
     int64_t c_row, c_col; /* fastest when c_col is 1 */
@@ -59,6 +60,9 @@ typedef struct {
 
 /* Whether the combination of types is one of those above. */
 bool tn_gemm_supports(tn_element_type a, tn_element_type b, tn_element_type c);
+
+/* Whether `g` may be added to what C holds: large enough products of f32 or f64 with short sums. */
+bool tn_gemm_may_add(const tn_gemm *g);
 
 /* Bytes of working memory that tn_gemm_run can use for `g` on `pool`; may be 0. */
 size_t tn_gemm_workspace(const tn_gemm *g, const tn_thread_pool *pool);

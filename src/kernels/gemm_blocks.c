@@ -375,7 +375,7 @@ void tn_gemm_blocks_run(const tn_gemm_blocks *g, tn_thread_pool *pool, char *wor
             b.m = tn_least(b.s.max_m, g->m - b.i0);
             for (b.p0 = 0; b.p0 < g->k; b.p0 += b.s.kb) {
                 b.k = tn_least(b.s.kb, g->k - b.p0);
-                b.add = b.p0 > 0;
+                b.add = b.p0 > 0 || g->add;
                 run_block(&b, pool);
             }
             if (b.sum) tn_parallel_for(pool, b.m, 0.5 * (double)b.n, store_sums, &b);

@@ -34,6 +34,7 @@ typedef struct {
     void (*c_offsets)(const void *source, int64_t i, int64_t rows, int64_t *out);
     tn_gemm_store *store; /* kind to C's type */
     bool c_plain;         /* C is of the kind's type */
+    bool add;             /* to what C holds: where it is plain and k one block */
     int threads;          /* of the pool, if there may be working memory for each; else 0 */
 } tn_gemm_blocks;
 

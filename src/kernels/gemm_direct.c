@@ -149,12 +149,17 @@ static void block(const tn_gemm_plan *p, const buffers *w, bool whole, int64_t m
         p->store_c(c + i * p->c_row, p->c_col, w->sum + i * pitch, n, false);
 }
 
+bool tn_gemm_direct_is_one_sum(const tn_gemm_plan *p)
+{
+    return is_in_place(p) && !is_streamed(p, p->n) && tn_gemm_k_block(p->kind, p->k) == p->k;
+}
+
 void tn_gemm_direct(const tn_gemm_plan *p, const char *a, const char *b, char *c, int64_t begin,
                     int64_t end, char *workspace)
 {
     if (is_in_place(p) && !is_streamed(p, end - begin) && tn_gemm_k_block(p->kind, p->k) == p->k) {
         tiles(p, p->m, end - begin, p->k, a, p->a_row, p->a_col, b + begin * p->e, p->b_row,
-              c + begin * p->e, p->c_row, TN_TILE_STORE);
+              c + begin * p->e, p->c_row, p->add ? TN_TILE_ADD : TN_TILE_STORE);
         return;
     }
     buffers w;

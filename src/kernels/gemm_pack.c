@@ -143,6 +143,7 @@ tn_gemm_blocks tn_gemm_matrix_blocks(const tn_gemm_matrices *s, char *c)
         .c_col = p->c_col,
         .store = p->store_c,
         .c_plain = p->c_plain,
+        .add = p->add,
     };
     if (p->pairs) {
         g.kind = TN_GEMM_P16;

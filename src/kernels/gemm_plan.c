@@ -91,7 +91,8 @@ tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
                       .table = tn_gemm_table_get(),
                       .m = g->m,
                       .n = g->n,
-                      .k = g->k};
+                      .k = g->k,
+                      .add = g->add};
     tn_element_type type = tn_gemm_kind_type(p.kind);
     p.loops = &p.table->kinds[p.kind];
     p.e = tn_element_type_bytes(type);

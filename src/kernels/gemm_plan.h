@@ -43,6 +43,7 @@ typedef struct {
     tn_gemm_dots *const *narrow_dots; /* DOTS, and B is widened as it is read; or NULL */
     tn_gemm_ordered *ordered;         /* ORDERED */
     bool exchanged;
+    bool add;        /* to what C holds */
     bool pairs;      /* PACKED, and operands fit kind P16 */
     tn_amx_kind amx; /* tried before the path */
 } tn_gemm_plan;
@@ -64,6 +65,8 @@ tn_gemm_blocks tn_gemm_matrix_blocks(const tn_gemm_matrices *s, char *c);
  * after it says. */
 void tn_gemm_direct(const tn_gemm_plan *p, const char *a, const char *b, char *c, int64_t begin,
                     int64_t end, char *workspace);
+/* Whether C needs no second look: what is added to it is known at once. */
+bool tn_gemm_direct_is_one_sum(const tn_gemm_plan *p);
 size_t tn_gemm_direct_workspace(const tn_gemm_plan *p);
 void tn_gemm_dots_columns(const tn_gemm_plan *p, const char *a, const char *b, char *c,
                           int64_t begin, int64_t end, char *workspace);

@@ -646,6 +646,37 @@ static void tiny_products_are_rounded_once(void **state)
     }
 }
 
+/* What is added to C is what the product would be. */
+static void products_are_added_to_c(void **state)
+{
+    static const int64_t sizes[][3] = {{128, 512, 32}, {70, 130, 20}, {300, 200, 150}};
+    for (int round = 0; round < 12; round++) {
+        int64_t m = sizes[round % 3][0], n = sizes[round % 3][1], k = sizes[round % 3][2];
+        tn_element_type t = round < 6 ? TN_F32 : TN_F64;
+        size_t size = tn_element_type_bytes(t);
+        bool turned = round % 2;
+        tn_gemm g = {.a_type = t, .b_type = t, .c_type = t, .m = m, .n = n, .k = k};
+        g.a_row = turned ? 1 : k, g.a_col = turned ? m : 1, g.b_row = n, g.b_col = 1;
+        g.c_row = n, g.c_col = 1;
+        assert_true(tn_gemm_may_add(&g));
+        char *a = malloc((size_t)(m * k) * size), *b = malloc((size_t)(k * n) * size);
+        char *product = malloc((size_t)(m * n) * size), *sum = malloc((size_t)(m * n) * size);
+        for (int64_t i = 0; i < m * k; i++) put_random(t, a + (size_t)i * size);
+        for (int64_t i = 0; i < k * n; i++) put_random(t, b + (size_t)i * size);
+        for (int64_t i = 0; i < m * n; i++) put_random(t, sum + (size_t)i * size);
+        void *workspace = aligned_alloc(64, tn_gemm_workspace(&g, pool) / 64 * 64 + 64);
+        tn_gemm_run(&g, a, b, product, pool, workspace);
+        for (int64_t i = 0; i < m * n; i++) {
+            if (t == TN_F32) ((float *)product)[i] += ((float *)sum)[i];
+            else ((double *)product)[i] += ((double *)sum)[i];
+        }
+        g.add = true;
+        tn_gemm_run(&g, a, b, sum, pool, workspace);
+        assert_memory_equal(sum, product, (size_t)(m * n) * size);
+        free(workspace), free(a), free(b), free(product), free(sum);
+    }
+}
+
 /* What reads a transposed B in place keeps the order of k, to the bit, from any type. */
 static void ordered_sums_are_in_order(void **state)
 {
@@ -696,6 +727,7 @@ static int run(void)
         cmocka_unit_test(infinities_stay_in_their_element),
         cmocka_unit_test(bf16_products_keep_what_is_subnormal),
         cmocka_unit_test(tiny_products_are_rounded_once),
+        cmocka_unit_test(products_are_added_to_c),
         cmocka_unit_test(ordered_sums_are_in_order),
     };
     tn_status *s = tn_thread_pool_create(3, &pool);

@@ -135,6 +135,23 @@ tn_status *tn_infer_dot(const tn_op *op, tn_arena *a, const tn_type **out)
     return infer_result(op, a, out);
 }
 
+/* tenon.add_dot: operand 0 plus the product of the others (passes/accumulate). */
+static tn_op product_of(const tn_op *op)
+{
+    tn_op product = *op;
+    product.operands++;
+    product.n_operands--;
+    return product;
+}
+
+tn_status *tn_infer_add_dot(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    tn_op product = product_of(op);
+    TN_TRY(tn_infer_dot_general(&product, a, out));
+    if (tn_type_equal(out[0], op->operands[0]->type)) return NULL;
+    return TN_OP_ERROR(INVALID_ARGUMENT, op, "operand 0 is not of the product's type");
+}
+
 /* --- evaluation --- */
 
 /* One loop of the contraction: strides in elements, 0 where a tensor doesn't have the dimension. */
@@ -303,7 +320,8 @@ static bool begin_roles(const numbers *d, const tn_type *x, const tn_type *y, co
 
 bool tn_dot_gemm(const tn_op *op, tn_arena *a, tn_gemm *out)
 {
-    const tn_type *x = tn_operand_type(op, 0), *y = tn_operand_type(op, 1),
+    uint32_t first = op->kind == TN_OP_add_dot;
+    const tn_type *x = tn_operand_type(op, first), *y = tn_operand_type(op, first + 1),
                   *z = tn_result_type(op, 0);
     const tn_type *types[] = {x, y, z};
     for (uint32_t i = 0; i < 3; i++)
@@ -345,6 +363,9 @@ static tn_status *run_product(const tn_op *op, const tn_eval_context *ctx, const
     tn_gemm g = {
         .a_type = x->type->element, .b_type = y->type->element, .c_type = z->type->element};
     fill_gemm(op, &r, &g);
+    g.add = op->kind == TN_OP_add_dot;
+    if (g.add && !tn_gemm_may_add(&g))
+        return TN_OP_ERROR(INTERNAL, op, "such a product is not added to others");
     void *workspace = tn_scratch_alloc(ctx->scratch, tn_gemm_workspace(&g, ctx->pool));
     tn_gemm_run(&g, x->data, y->data, z->data, ctx->pool, workspace);
     return NULL;
@@ -375,4 +396,13 @@ tn_status *tn_eval_dot(const tn_op *op, const tn_eval_context *ctx, const tn_ten
                        tn_tensor *results)
 {
     return tn_eval_dot_general(op, ctx, operands, results);
+}
+
+tn_status *tn_eval_add_dot(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
+                           tn_tensor *results)
+{
+    tn_op product = product_of(op);
+    if (results[0].data != operands[0].data)
+        memcpy(results[0].data, operands[0].data, tn_type_bytes(results[0].type));
+    return tn_eval_dot_general(&product, ctx, operands + 1, results);
 }
