@@ -202,9 +202,9 @@ GUARDED_LOOP(div_guarded_i64, int64_t, tn_div_is_near(a[i], b[i]), tn_div_near(a
              tn_div_i64(a[i], b[i]))
 GUARDED_LOOP(rem_guarded_i64, int64_t, tn_div_is_near(a[i], b[i]),
              a[i] - tn_div_near(a[i], b[i]) * b[i], tn_rem_i64(a[i], b[i]))
-GUARDED_LOOP(div_guarded_u64, uint64_t, tn_div_is_near((int64_t)a[i], (int64_t)b[i]),
+GUARDED_LOOP(div_guarded_u64, uint64_t, tn_div_is_near_u64(a[i], b[i]),
              (uint64_t)tn_div_near((int64_t)a[i], (int64_t)b[i]), tn_div_u64(a[i], b[i]))
-GUARDED_LOOP(rem_guarded_u64, uint64_t, tn_div_is_near((int64_t)a[i], (int64_t)b[i]),
+GUARDED_LOOP(rem_guarded_u64, uint64_t, tn_div_is_near_u64(a[i], b[i]),
              a[i] - (uint64_t)tn_div_near((int64_t)a[i], (int64_t)b[i]) * b[i],
              tn_rem_u64(a[i], b[i]))
 // clang-format on

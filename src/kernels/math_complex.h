@@ -148,7 +148,7 @@ static inline double tn_abs_c128(double _Complex a)
     double by = large > 0x1p500 ? 0x1p-600 : large < 0x1p-400 ? 0x1p600 : 1;
     double back = large > 0x1p500 ? 0x1p600 : large < 0x1p-400 ? 0x1p-600 : 1;
     double better = tn_abs_near(large * by, small * by);
-    better = ((x == 0) & (y == 0) ? 0 : better) * back;
+    better = (x == 0 && y == 0 ? 0 : better) * back;
     return (x == inf || y == inf) ? inf : better;
 }
 static inline bool tn_sign_is_near_c128(double _Complex a)

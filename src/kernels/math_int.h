@@ -129,14 +129,17 @@ TN_UNSIGNED_TYPES(UNSIGNED)
 #undef SIGNED
 #undef UNSIGNED
 
-/* Quotients of 64 bits in f64, where both operands are smaller than 2^51 (of unsigned numbers those
- * that aren't may look negative, but not small): what isn't whole is then farther from any whole
- * number than what it is rounded by. Numbers become f64 and back by adding 1.5 2^52, in whose low
- * bits they are. */
+/* Quotients of 64 bits in f64, where both operands are smaller than 2^51: what isn't whole is then
+ * farther from any whole number than what it is rounded by. Numbers become f64 and back by
+ * adding 1.5 2^52, in whose low bits they are. */
 static inline bool tn_div_is_near(int64_t a, int64_t b)
 {
     const uint64_t limit = (uint64_t)1 << 51;
     return ((uint64_t)a + limit < 2 * limit) & ((uint64_t)b + limit < 2 * limit) & (b != 0);
+}
+static inline bool tn_div_is_near_u64(uint64_t a, uint64_t b)
+{
+    return ((a | b) < (uint64_t)1 << 51) & (b != 0);
 }
 static inline int64_t tn_div_near(int64_t a, int64_t b)
 {

@@ -254,6 +254,7 @@ static void quotients_of_64_bits_are_exact(void **unused)
             if (round & 1 && i & 1) a[i] = -a[i];
             if (round & 1 && i & 2) b[i] = -b[i];
         }
+        if (round > 30) a[600] = -5, a[1000] = 77, b[1000] = -3;
         if (round > 36) a[700] = INT64_MIN, b[700] = -1, b[900] = 0;
         const void *in[] = {a, b};
         for (int isa = 0; isa < TN_ISA_COUNT; isa++) {
