@@ -73,7 +73,7 @@ static inline double tn_sum_of_products(double a, double b, double c, double d)
 }
 
 /* Products of such don't vanish, nor do their last places. */
-static inline bool tn_is_moderate(double a)
+static inline int tn_is_moderate(double a)
 {
     a = __builtin_fabs(a);
     return a > 0x1p-200 && a < 0x1p200;
