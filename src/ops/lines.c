@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/thread_pool.h"
+#include "kernels/turn.h"
 #include "ops/access.h"
 #include "ops/strided.h"
 
@@ -11,7 +12,11 @@ enum {
     PIECE = 1 << 16, /* elements that are worth a piece of their own */
     MANY = 16,       /* lines, or groups of columns, that are pieces enough */
     COLUMNS_AT_LEAST = 16,
-    WIDE_COLUMNS = 64, /* of several steps side by side */
+    WIDE_COLUMNS = 64,    /* of several steps side by side */
+    TURNED_AT_LEAST = 64, /* lines */
+    TURNED_COLUMNS = 128,
+    TURNED_ROWS = 256,
+    TURNED_BYTES = 40 << 10,
     SHARE_OF_COLUMNS = 16,
     SHARE_OF_ROW = 1024,
     TOGETHER = 1024 /* results that are finished in one go */
@@ -133,8 +138,9 @@ bool tn_lines_find_along(const tn_op *op, tn_op_kind kind, const tn_type *t, con
     l->wide = 0;
     l->from_bytes = (uint32_t)tn_element_type_bytes(e);
     if (!rows && l->inner < COLUMNS_AT_LEAST) {
-        /* Kernels of narrow elements aren't made for so few. */
-        if (l->from_bytes < 4 && l->length * l->inner < WIDE_COLUMNS) return false;
+        /* Kernels of narrow elements aren't made for so few, unless they are turned. */
+        bool turned = !(narrow && sum) && l->outer >= TURNED_AT_LEAST;
+        if (l->from_bytes < 4 && l->length * l->inner < WIDE_COLUMNS && !turned) return false;
         for (l->wide = 1; 2 * l->wide * l->inner <= WIDE_COLUMNS;) l->wide *= 2;
     }
     l->op = kind;
@@ -186,11 +192,17 @@ static void fold_columns(const tn_lines *l, const char *x, int64_t steps, int64_
 }
 
 /* Few columns: see `wide`. Of few steps fewer go side by side. */
+static int64_t side_by_side(const tn_lines *l, int64_t steps)
+{
+    int64_t k = l->wide;
+    while (k > 1 && 4 * k > steps) k /= 2;
+    return k;
+}
+
 static void fold_wide(const tn_lines *l, const char *x, int64_t steps, void *out)
 {
     _Alignas(64) char acc[WIDE_COLUMNS * 8], total[WIDE_COLUMNS * 8], rest[WIDE_COLUMNS * 8];
-    int64_t k = l->wide, inner = l->inner;
-    while (k > 1 && 4 * k > steps) k /= 2;
+    int64_t k = side_by_side(l, steps), inner = l->inner;
     int64_t n = k * inner, whole = steps / k, left = (steps - whole * k) * inner;
     for (int64_t s = 0; s < whole; s += TN_LINES_BLOCK) {
         int64_t rows = whole - s < TN_LINES_BLOCK ? whole - s : TN_LINES_BLOCK;
@@ -250,6 +262,39 @@ static void fold_pieces(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* Many lines of few columns and steps are turned: each element of all of them is a column. The same
+ * sums as those of fold_wide. */
+static bool are_turned(const tn_lines *l)
+{
+    return l->wide && !l->load.run && l->outer >= TURNED_AT_LEAST &&
+           l->length * l->inner <= TURNED_COLUMNS;
+}
+
+static void fold_turned(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    const tn_lines *l = j->l;
+    _Alignas(64) char turned[TURNED_BYTES], acc[TURNED_BYTES / 2];
+    int64_t width = l->from_bytes, all = l->length * l->inner, k = side_by_side(l, l->length);
+    int64_t columns = k * l->inner, whole = l->length / k, rest = all - whole * columns;
+    int64_t most = (TURNED_BYTES / tn_turned_columns((size_t)width, all) - 64) / width / 16 * 16;
+    int64_t apart = most * width + 64;
+    int64_t last = end * j->rows < l->outer ? end * j->rows : l->outer;
+    for (int64_t o = begin * j->rows, n; o < last; o += n) {
+        n = last - o < most ? last - o : most;
+        tn_turn((size_t)width, all, j->x + o * all * width, n, l->outer - o - n, turned, apart);
+        for (int64_t c = 0; c < columns; c++)
+            l->folds.columns(turned + c * apart, columns * apart / width, whole, n, acc + c * apart,
+                             true);
+        for (int64_t c = 0; c < rest; c++)
+            combine(l, n, acc + c * apart, turned + (whole * columns + c) * apart, acc + c * apart);
+        for (int64_t half = k / 2 * l->inner; half >= l->inner; half /= 2)
+            for (int64_t c = 0; c < half; c++)
+                combine(l, n, acc + c * apart, acc + (c + half) * apart, acc + c * apart);
+        tn_turn_back((size_t)width, l->inner, acc, apart, n, 0, j->partial + o * l->inner * width);
+    }
+}
+
 typedef struct {
     const tn_lines *l;
     char *partial, *result;
@@ -301,6 +346,10 @@ tn_status *tn_lines_run(const tn_lines *l, const tn_eval_context *ctx, const voi
         j.rows = l->length < TOGETHER ? (TOGETHER + l->length - 1) / l->length : 1;
         tn_parallel_for(ctx->pool, (l->outer + j.rows - 1) / j.rows,
                         (each * (double)l->length + 2) * (double)j.rows, fold_whole_rows, &j);
+    } else if (are_turned(l)) {
+        j.rows = TURNED_ROWS;
+        tn_parallel_for(ctx->pool, (l->outer + j.rows - 1) / j.rows,
+                        2 * each * (double)(l->length * l->inner * j.rows), fold_turned, &j);
     } else {
         int64_t pieces = l->outer * l->shares * tiles;
         tn_parallel_for(ctx->pool, pieces, elements * each / (double)pieces + 10, fold_pieces, &j);

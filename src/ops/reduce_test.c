@@ -156,6 +156,51 @@ TEST(few_columns_are_folded_several_steps_at_a_time)
 }
 
 /* (value, index) pairs: the greater value, of equal ones the lower index, NaN above all. */
+/* Lines of few steps and columns, many at a time, are what a few of them are. */
+TEST(many_short_lines_of_columns_are_what_few_are)
+{
+    enum { MANY = 331, FEW = 7, MOST = 64 };
+    static const struct {
+        const char *type;
+        size_t bytes;
+        tn_op_kind kind;
+    } kinds[] = {{"f32", 4, TN_OP_add},     {"f64", 8, TN_OP_multiply}, {"f32", 4, TN_OP_maximum},
+                 {"i16", 2, TN_OP_minimum}, {"i1", 1, TN_OP_or},        {"i64", 8, TN_OP_add}};
+    static char x[MANY * 128 * 8], many[MANY * MOST * 8], few[FEW * MOST * 8];
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (int columns = 2; columns < 16; columns++)
+            for (int steps = 2; steps * columns <= 128; steps += 1 + steps / 5) {
+                size_t w = kinds[k].bytes, line = (size_t)(steps * columns);
+                uint64_t seed = (uint64_t)steps, zero = 0;
+                for (size_t i = 0; i < MANY * line; i++) {
+                    seed = seed * 6364136223846793005u + 1442695040888963407u;
+                    double d = 0.5 + (double)(seed >> 40) * 0x1p-24;
+                    float f = (float)d;
+                    uint64_t v = seed >> 33;
+                    if (*kinds[k].type == 'f') memcpy(&v, w == 8 ? (void *)&d : &f, w);
+                    if (w == 1) v = v % 16 == 0;
+                    memcpy(x + i * w, &v, w);
+                }
+                tn_op *ops[2];
+                for (int few_of = 0; few_of < 2; few_of++) {
+                    char in[64], out[64];
+                    int n = few_of ? FEW : MANY;
+                    const char *t = kinds[k].type;
+                    snprintf(in, sizeof in, "%dx%dx%dx%s, %s", n, steps, columns, t, t);
+                    snprintf(out, sizeof out, "%dx%dx%s", n, columns, t);
+                    ops[few_of] = make_op_with_regions(TN_OP_reduce, in, out, 1);
+                    make_binary_region(ops[few_of], 0, kinds[k].kind, t);
+                    SET_INTS(ops[few_of], dimensions, 1);
+                }
+                RUN(ops[0], IN(x, &zero), OUT(many));
+                for (size_t at = 0; at + FEW <= MANY; at += 54) {
+                    RUN(ops[1], IN(x + at * line * w, &zero), OUT(few));
+                    size_t bytes = (size_t)(FEW * columns) * w;
+                    assert_memory_equal(few, many + at * (size_t)columns * w, bytes);
+                }
+            }
+}
+
 static tn_op *argmax_op(const char *operands, const char *results, int64_t dim)
 {
     tn_op *op = make_op_with_regions(TN_OP_reduce, operands, results, 1);
@@ -345,6 +390,7 @@ int main(void)
         cmocka_unit_test(nothing_gives_the_initial_value),
         cmocka_unit_test(random_shapes_equal_a_walk),
         cmocka_unit_test(few_columns_are_folded_several_steps_at_a_time),
+        cmocka_unit_test(many_short_lines_of_columns_are_what_few_are),
         cmocka_unit_test(argmax_through_a_general_body),
         cmocka_unit_test(argmax_along_each_dimension),
         cmocka_unit_test(narrow_floats_are_summed_in_f32),
