@@ -4,6 +4,7 @@
 
 #include "ops/access.h"
 #include "ops/behaviours.h"
+#include "ops/boxes.h"
 #include "ops/infer.h"
 #include "ops/strided.h"
 
@@ -75,33 +76,31 @@ typedef struct {
     int64_t at, n;
 } extent;
 
-/* Fills [begin, end) along `dim`, where the operand lands in the dimensions before it. */
-static void fill_slab(const tn_eval_context *ctx, const tn_tensor *to, const void *value,
-                      uint32_t dim, int64_t begin, int64_t end, const extent *landed)
+/* The operand, and what surrounds it: slabs, each within those of the dimensions before it. */
+static void run_boxes(const tn_eval_context *ctx, const tn_tensor *to, const char *src,
+                      const void *value, const extent *landed, const int64_t *steps)
 {
     const tn_type *t = to->type;
-    char *dst = (char *)to->data + begin * tn_stride(t, dim);
-    tn_strided s;
-    tn_strided_init(&s);
-    for (uint32_t i = 0; i < t->rank; i++) {
-        if (i < dim) dst += landed[i].at * tn_stride(t, i);
-        int64_t n = i < dim ? landed[i].n : i == dim ? end - begin : t->dims[i];
-        tn_strided_push(&s, n, tn_stride(t, i), 0);
+    tn_box boxes[2 * TN_BOX_RANK + 1], inside = {.src = value};
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < t->rank; d++) inside.n[d] = t->dims[d];
+    for (uint32_t d = 0; d < t->rank; d++) {
+        int64_t end = landed[d].at + landed[d].n;
+        boxes[n] = inside;
+        boxes[n].n[d] = landed[d].at;
+        n += landed[d].at > 0;
+        boxes[n] = inside;
+        boxes[n].at[d] = end;
+        boxes[n].n[d] = t->dims[d] - end;
+        n += end < t->dims[d];
+        inside.at[d] = landed[d].at;
+        inside.n[d] = landed[d].n;
     }
-    tn_strided_run(&s, (size_t)tn_width(t), dst, value, ctx->pool);
+    boxes[n] = inside;
+    boxes[n].src = src;
+    for (uint32_t d = 0; d < t->rank; d++) boxes[n].step[d] = steps[d];
+    tn_boxes_run(boxes, n + 1, t, to->data, ctx->pool);
 }
-
-static void fill_edges(const tn_eval_context *ctx, const tn_tensor *to, const void *value,
-                       const extent *landed)
-{
-    for (uint32_t i = 0; i < to->type->rank; i++) {
-        int64_t end = landed[i].at + landed[i].n, size = to->type->dims[i];
-        if (landed[i].at) fill_slab(ctx, to, value, i, 0, landed[i].at, landed);
-        if (end < size) fill_slab(ctx, to, value, i, end, size, landed);
-    }
-}
-
-enum { EDGES_RANK = 16 };
 
 void tn_pad_tensor(const tn_eval_context *ctx, const tn_tensor *from, const void *value,
                    const int64_t *low, const int64_t *interior, const tn_tensor *to)
@@ -111,8 +110,9 @@ void tn_pad_tensor(const tn_eval_context *ctx, const tn_tensor *from, const void
     if (tn_is_empty(to->type)) return;
     const char *src = from->data;
     char *dst = to->data;
-    extent landed[EDGES_RANK];
-    bool solid = rank <= EDGES_RANK; /* no gaps between the operand's elements */
+    extent landed[TN_BOX_RANK];
+    int64_t steps[TN_BOX_RANK];
+    bool solid = rank <= TN_BOX_RANK; /* no gaps between the operand's elements */
     tn_strided s;
     tn_strided_init(&s);
     if (tn_is_empty(from->type)) s.empty = true;
@@ -128,13 +128,15 @@ void tn_pad_tensor(const tn_eval_context *ctx, const tn_tensor *from, const void
             dst += at * dst_step;
         }
         if (n > 1 && step > 1) solid = false;
-        if (solid) landed[i] = (extent){at, n};
+        if (solid) landed[i] = (extent){at, n}, steps[i] = src_step;
         tn_strided_push(&s, n, n > 1 ? (int64_t)step * dst_step : dst_step, src_step);
     }
     int64_t elements = tn_type_elements(to->type);
-    if (s.empty || (covered != elements && !solid))
-        tn_fill(ctx->pool, to->data, value, (size_t)w, elements);
-    else if (covered != elements) fill_edges(ctx, to, value, landed);
+    if (!s.empty && covered && covered != elements && solid && !tn_strided_is_recording()) {
+        run_boxes(ctx, to, src, value, landed, steps);
+        return;
+    }
+    if (s.empty || covered != elements) tn_fill(ctx->pool, to->data, value, (size_t)w, elements);
     tn_strided_run(&s, (size_t)w, dst, src, ctx->pool);
 }
 
