@@ -317,7 +317,7 @@ static void load(tn_writer *w, const tn_jit_instruction *i, unsigned r, bool k)
     tn_x86_operand at = tn_writer_port(w, i->aux, each, !splat);
     if (i->in[0] && i->op == TN_JIT_LOAD && w->lanes * each >= 32) {
         tn_x86_operand ahead = at;
-        ahead.disp += PREFETCHED_AHEAD;
+        ahead.disp += w->flow ? 2 * PREFETCHED_AHEAD : PREFETCHED_AHEAD;
         tn_x86_general(&w->x, false, true, 0x18, 1, &ahead); /* prefetcht0 */
     }
     if (i->bytes == 2 && w->lanes == 1) load_one(w, TN_U16, r, k, at);

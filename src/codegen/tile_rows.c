@@ -14,7 +14,9 @@ enum {
     GROUPS = 4,      /* vectors of one turn, of a row that is no more */
     PIECE = 4096,    /* elements that a thread does at once, at least */
     LARGE = 4 << 20, /* bytes of an output that is written past the caches otherwise */
-    RAMP_BYTES = 1 << 16
+    RAMP_BYTES = 1 << 16,
+    DIVIDED_ROWS = 16,     /* by one row, of which reciprocals are made, at least */
+    RECIPROCALS = 16 << 10 /* bytes of them, at most */
 };
 #define NONE TN_JIT_NO_VALUE
 
@@ -22,9 +24,10 @@ enum {
  */
 typedef struct {
     uint64_t offset;
-    uint32_t base; /* as that of a tn_tile_place */
+    uint32_t base; /* as that of a tn_tile_place, or AT_RECIPROCALS */
     int64_t step[TN_MAP_DIMS];
 } row_port;
+#define AT_RECIPROCALS UINT32_MAX
 
 struct tn_tile_rows {
     const tn_jit_code *code;
@@ -33,6 +36,10 @@ struct tn_tile_rows {
     int64_t size[TN_MAP_DIMS]; /* of the rows, outermost first */
     uint32_t n_ports;
     row_port ports[PORTS];
+    /* Where all rows are divided by the same one, at `divisor`: see TN_JIT_DIVIDE_BY. */
+    const tn_jit_code *reciprocals; /* or NULL */
+    row_port divisor;
+    uint8_t divisor_bytes;
 };
 
 typedef struct {
@@ -222,6 +229,58 @@ static void join(maker *m, const micro *x)
     }
 }
 
+/* --- divisions --- */
+
+/* Does micro-op `x` divide by a row that is the same for all? Then says where that is. */
+static bool divides_by_one(const maker *m, const micro *x, row_port *out)
+{
+    const struct tn_tile_rows *r = m->out;
+    if (!x->source || x->source->kind != TN_OP_divide) return false;
+    tn_element_type e = tn_result_type(x->source, 0)->element;
+    const site *by = &x->in[1];
+    if ((e != TN_F32 && e != TN_F64) || by->kind != IN_REGISTER || !m->load_of[by->index] ||
+        r->n_rows < DIVIDED_ROWS || r->row * tn_element_type_bytes(e) > RECIPROCALS)
+        return false;
+    const micro *from = m->load_of[by->index];
+    const tn_access_map *map = from->op.map;
+    if (from->op.ramp || map->step[map->n_dims - 1] != 1) return false;
+    for (uint32_t d = 0; d < r->n_dims; d++)
+        if (r->size[d] > 1 && tn_map_at(map, m->unit[d])) return false;
+    *out = port_of(m, &from->in[0]);
+    return true;
+}
+
+static void find_divisor(maker *m, tn_jit *jit)
+{
+    struct tn_tile_rows *r = m->out;
+    for (uint32_t i = 0; i < m->s->n_ops && !r->reciprocals; i++) {
+        const micro *x = &m->s->ops[i];
+        tn_jit_piece piece;
+        if (x->op.join || tn_tile_is_load(&x->op) || !divides_by_one(m, x, &r->divisor)) continue;
+        tn_element_type e = tn_result_type(x->source, 0)->element;
+        r->divisor_bytes = (uint8_t)tn_element_type_bytes(e);
+        tn_jit_begin(jit, &piece);
+        tn_jv v = tn_jit_load(&piece, 0, e, false);
+        v = tn_jit_reciprocal(&piece, r->divisor_bytes, v);
+        tn_jit_store(&piece, 1, e, v);
+        if (piece.avx512) r->reciprocals = tn_jit_end(&piece, false);
+        tn_jit_drop(&piece);
+    }
+}
+
+/* The reciprocals of what `x` divides by, if they are made. */
+static tn_jv reciprocals_for(maker *m, const micro *x)
+{
+    row_port p;
+    if (!m->out->reciprocals || !divides_by_one(m, x, &p)) return NONE;
+    tn_element_type e = tn_result_type(x->source, 0)->element;
+    if (memcmp(&m->out->divisor, &p, sizeof p) || m->out->divisor_bytes != tn_element_type_bytes(e))
+        return NONE;
+    memset(&p, 0, sizeof p);
+    p.base = AT_RECIPROCALS;
+    return load(m, &p, e, false);
+}
+
 /* All of the program, for a group of lanes from column `group` on. */
 static void add_group(maker *m, uint32_t group)
 {
@@ -236,7 +295,11 @@ static void add_group(maker *m, uint32_t group)
         if (!x->source || x->source->kind == TN_OP_take) m->failed = true;
         for (uint32_t k = 0; !m->failed && k < x->source->n_operands; k++)
             in[k] = value_of(m, &x->in[k], tn_operand_type(x->source, k)->element);
-        if (m->failed || !tn_jit_lower(&m->piece, x->source, in, &v)) {
+        tn_jv by = m->failed ? NONE : reciprocals_for(m, x);
+        if (by != NONE && !m->failed) {
+            unsigned bytes = tn_result_type(x->source, 0)->element == TN_F64 ? 8 : 4;
+            v = tn_jit_emit(&m->piece, TN_JIT_DIVIDE_BY, bytes, 0, 0, 3, in[0], in[1], by);
+        } else if (m->failed || !tn_jit_lower(&m->piece, x->source, in, &v)) {
             m->failed = true;
             return;
         }
@@ -322,6 +385,7 @@ const tn_tile_program *tn_tile_by_rows(tn_cluster_context *c, const tn_tile_prog
     for (uint32_t i = 0; i < m->s->n_fills; i++) m->fill_of[m->s->fill_reg[i]] = i + 1;
     for (uint32_t i = 0; i < m->s->n_ops; i++)
         if (tn_tile_is_load(&m->s->ops[i].op)) m->load_of[m->s->ops[i].out.index] = &m->s->ops[i];
+    find_divisor(m, c->jit);
     tn_jit_begin(c->jit, &m->piece);
     bool wide = false;
     uint32_t lanes = m->piece.avx512 ? 16 : 8;
@@ -343,13 +407,31 @@ typedef struct {
     int64_t piece; /* rows */
 } job;
 
+static uintptr_t place_of(const job *j, const row_port *p)
+{
+    uintptr_t at = p->offset;
+    if (p->base != TN_TILE_FIXED) at += (uintptr_t)j->memory[p->base - TN_TILE_FIRST_PORT];
+    return at;
+}
+
+static void make_reciprocals(const job *j, char *to)
+{
+    const struct tn_tile_rows *r = j->p->rows;
+    const tn_jit_port ports[] = {{.bytes = r->divisor_bytes, .is_input = true},
+                                 {.bytes = r->divisor_bytes, .is_output = true}};
+    void *const memory[] = {(void *)place_of(j, &r->divisor), to};
+    tn_jit_run(r->reciprocals, ports, 2, memory, r->row);
+}
+
 static void run_rows(void *ctx, int64_t first, int64_t end)
 {
     const job *j = ctx;
     const struct tn_tile_rows *r = j->p->rows;
     uint32_t n_dims = r->n_dims, n_ports = r->n_ports;
     int64_t row = first * j->piece, to = end * j->piece, most = r->size[n_dims - 1];
+    _Alignas(64) char reciprocals[RECIPROCALS];
     if (to > r->n_rows) to = r->n_rows;
+    if (r->reciprocals) make_reciprocals(j, reciprocals);
     for (int64_t some; row < to; row += some) {
         int64_t at[TN_MAP_DIMS], left = row;
         for (uint32_t d = n_dims; d-- > 1; left /= r->size[d]) at[d] = left % r->size[d];
@@ -359,8 +441,8 @@ static void run_rows(void *ctx, int64_t first, int64_t end)
         uintptr_t ports[PORTS];
         for (uint32_t i = 0; i < n_ports; i++) {
             const row_port *p = &r->ports[i];
-            uintptr_t a = p->offset;
-            if (p->base != TN_TILE_FIXED) a += (uintptr_t)j->memory[p->base - TN_TILE_FIRST_PORT];
+            bool made = p->base == AT_RECIPROCALS;
+            uintptr_t a = made ? (uintptr_t)reciprocals : place_of(j, p);
             for (uint32_t d = 0; d < n_dims; d++) a += (uintptr_t)(at[d] * p->step[d]);
             ports[i] = a;
         }

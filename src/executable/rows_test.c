@@ -365,6 +365,17 @@ static const char divided[] =
     "%d = stablehlo.divide %x, %far : tensor<RxCxT>\n"
     "return %a, %b, %c, %d : tensor<RxCxT>, tensor<RxCxT>, tensor<RxCxT>, tensor<RxCxT>\n}\n";
 
+/* By one row, the same for all. */
+static const char divided_columns[] =
+    "func.func @main(%x: tensor<RxCxT>, %v: tensor<CxT>, %w: tensor<CxT>) -> (tensor<RxCxT>, "
+    "tensor<RxCxT>) {\n"
+    "%vb = stablehlo.broadcast_in_dim %v, dims = [1] : (tensor<CxT>) -> tensor<RxCxT>\n"
+    "%s = stablehlo.sine %w : tensor<CxT>\n"
+    "%wb = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<CxT>) -> tensor<RxCxT>\n"
+    "%a = stablehlo.divide %x, %vb : tensor<RxCxT>\n"
+    "%b = stablehlo.divide %x, %wb : tensor<RxCxT>\n"
+    "return %a, %b : tensor<RxCxT>, tensor<RxCxT>\n}\n";
+
 static bool by_evaluators; /* one of the ways is as it is, without passes */
 
 enum { VALUES = 4 };
@@ -708,6 +719,11 @@ static void quotients_are_the_nearest(void **unused)
         check(divided, 700, 200, types[t]);
         check(divided, 40, 1027, types[t]);
         check(divided, 300, 9, types[t]);
+        n_by_rows = 0;
+        check(divided_columns, 100, 1000, types[t]);
+        check(divided_columns, 70, 201, types[t]);
+        check(divided_columns, 400, 9, types[t]);
+        if (tn_cpu_isa() == TN_ISA_AVX512) assert_true(n_by_rows > 0);
     }
     of_all_sizes = by_evaluators = false;
 }
