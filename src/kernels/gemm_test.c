@@ -658,7 +658,10 @@ static void products_are_added_to_c(void **state)
         tn_gemm g = {.a_type = t, .b_type = t, .c_type = t, .m = m, .n = n, .k = k};
         g.a_row = turned ? 1 : k, g.a_col = turned ? m : 1, g.b_row = n, g.b_col = 1;
         g.c_row = n, g.c_col = 1;
-        assert_true(tn_gemm_may_add(&g));
+        if (!tn_gemm_may_add(&g)) { /* the baseline has no masks */
+            assert_true(tn_cpu_isa() != TN_ISA_AVX2 && tn_cpu_isa() != TN_ISA_AVX512);
+            continue;
+        }
         char *a = malloc((size_t)(m * k) * size), *b = malloc((size_t)(k * n) * size);
         char *product = malloc((size_t)(m * n) * size), *sum = malloc((size_t)(m * n) * size);
         for (int64_t i = 0; i < m * k; i++) put_random(t, a + (size_t)i * size);
