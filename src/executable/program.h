@@ -65,6 +65,7 @@ typedef struct {
             tn_eval_fn eval;
             const tn_body *const *bodies;
             const void *prepared;
+            uint32_t pack; /* of a product: which of the run's packed operands it has, plus 1 */
             struct tn_custom_call *call; /* of a custom call whose handler is from outside */
         };
         struct {
@@ -92,6 +93,7 @@ struct tn_executable {
     const struct tn_signature *signature; /* NULL: that of the module */
     uint32_t n_bases, refs_at_most;       /* of one step */
     uint32_t n_calls;                     /* steps that have a call */
+    uint32_t n_packs;                     /* operands that stay packed during a run */
     bool has_staged_calls;
     size_t bases_at, tensors_at; /* offsets in the temp block, where they are many */
 

@@ -20,6 +20,7 @@ typedef struct {
     tn_eval_context ctx;
     const tn_trace_label *const *labels; /* NULL: nobody records */
     void **call_runs;                    /* [calls], where some are staged */
+    void **packs;                        /* [e->n_packs], or NULL */
 } machine;
 
 static inline void *address(const machine *m, const tn_step_ref *r)
@@ -50,6 +51,7 @@ static tn_status *evaluate(machine *m, const tn_step *s)
     tn_scratch_reset(m->ctx.scratch);
     m->ctx.bodies = s->bodies;
     m->ctx.prepared = s->prepared;
+    m->ctx.packed = s->pack && m->packs ? &m->packs[s->pack - 1] : NULL;
     m->ctx.call = s->call;
     if (m->call_runs && s->call) m->ctx.call_run = m->call_runs[s->call->index];
     return s->eval(s->op, &m->ctx, m->tensors, m->tensors + s->n_operands);
@@ -297,6 +299,17 @@ static tn_status *run_staged(machine *m)
     return s;
 }
 
+/* Without memory for packed operands there are none. */
+static tn_status *run_with_packs(machine *m)
+{
+    uint32_t n = m->e->n_packs;
+    m->packs = n ? calloc(n, sizeof *m->packs) : NULL;
+    tn_status *s = m->e->has_staged_calls ? run_staged(m) : run_steps(m);
+    for (uint32_t i = 0; m->packs && i < n; i++) free(m->packs[i]);
+    free(m->packs);
+    return s;
+}
+
 static tn_status *run_compiled(const tn_executable *e, const tn_run *run)
 {
     /* The cache of scratch is the one thing that a run changes. */
@@ -319,7 +332,7 @@ static tn_status *run_compiled(const tn_executable *e, const tn_run *run)
     find_bases(e, run, m.bases);
     uint64_t start = tn_trace_begin();
     if (start) m.labels = tn_step_labels((tn_executable *)e);
-    tn_status *s = e->has_staged_calls ? run_staged(&m) : run_steps(&m);
+    tn_status *s = run_with_packs(&m);
     if (start) {
         tn_trace_set_current(NULL);
         TN_TRACE_END(start, TN_TRACE_RUN, e->info.name, NULL, e->info.name, 0);

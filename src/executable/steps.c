@@ -3,6 +3,7 @@
 
 #include "executable/constants.h"
 #include "executable/program.h"
+#include "ops/dot.h"
 #include "ops/prepared.h"
 #include "passes/rewrite.h"
 
@@ -84,6 +85,23 @@ static bool is_window_of(const tn_plan *p, const tn_value *v, const tn_op *op)
     return c->place == TN_PLACE_WINDOW && p->windows[c->index].op == op;
 }
 
+/* Whether a loop multiplies by an operand that is the same all the time, in a way in which it is
+ * packed: then that is done once. Operands of main stay as they are until all loops around the
+ * product end. */
+static bool stays_packed(const tn_plan *p, const tn_op *op)
+{
+    enum { BYTES_AT_MOST = 64 << 20 };
+    bool loops = false;
+    for (const tn_region *r = op->region; r->parent; r = r->parent->region)
+        loops |= r->parent->kind == TN_OP_while && r == &r->parent->regions[1];
+    if (!loops || op->kind != TN_OP_dot_general || op->operands[1]->region != &p->main->body)
+        return false;
+    tn_gemm g;
+    if (!tn_dot_gemm(op, p->arena, &g)) return false;
+    size_t bytes = tn_gemm_packed_bytes(&g);
+    return bytes > 0 && bytes <= BYTES_AT_MOST;
+}
+
 static void add_op(maker *m, const tn_item *item)
 {
     const tn_op *op = item->op;
@@ -132,6 +150,7 @@ static void add_op(maker *m, const tn_item *item)
                           .refs = refs,
                           .eval = prepared.eval,
                           .prepared = prepared.data,
+                          .pack = stays_packed(m->plan, op) ? ++m->e->n_packs : 0,
                           .bodies = item->bodies});
     if (n + op->n_results > m->e->refs_at_most) m->e->refs_at_most = n + op->n_results;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dynamic slices and updates in loops: what is read and computed where it lies gives what the
- * interpreter gives, and is found where it is allowed. So do products that a loop adds up. */
+ * interpreter gives, and is found where it is allowed. So do products that a loop adds up, or whose
+ * operand stays packed. */
 #include "executable/program_test.h"
 #include "reader/reader.h"
 
@@ -18,6 +19,9 @@
 #define PRODUCT(to, x, y)                                                                          \
     to " = stablehlo.dot_general " x ", " y ", contracting_dims = [1] x [0] : (" T ", " T          \
        ") -> " T "\n"
+#define PRODUCT_BY_ROWS(to, x, y)                                                                  \
+    to " = stablehlo.dot_general " x ", " y ", contracting_dims = [1] x [1] : (" T ", " T          \
+       ") -> " T "\n"
 /* xs, w, h and ys; the body gives %h2 and %ys2. */
 #define PROGRAM(body)                                                                              \
     "func.func public @main(%xs: " TS ", %w: " T ", %h0: " T ", %ys0: " TS ") -> (" T ", " TS      \
@@ -34,7 +38,7 @@
 
 typedef struct {
     const char *name, *text;
-    uint32_t looks, adds;
+    uint32_t looks, adds, packs;
 } program;
 
 static const program programs[] = {
@@ -73,6 +77,11 @@ static const program programs[] = {
                  PRODUCT("%p", "%x", "%w") "%h2 = stablehlo.add %p, %h : " T
                                            "\n" UPDATE("%ys2", "%ys", "%x", "%i")),
      1, 1},
+    {"an operand stays packed",
+     PROGRAM(SLICE("%x", "%xs", "%i") PRODUCT_BY_ROWS("%p", "%x", "%w")
+                 PRODUCT_BY_ROWS("%q", "%w", "%p") "%h2 = stablehlo.add %q, %h : " T
+                                                   "\n" UPDATE("%ys2", "%ys", "%x", "%i")),
+     1, 1, 1},
     {"the sum is wanted before",
      PROGRAM(SLICE("%x", "%xs", "%i")
                  PRODUCT("%p", "%x", "%h") "%h2 = stablehlo.add %h, %p : " T
@@ -135,6 +144,7 @@ static void run(const program *p, void *const *args, void *const *results)
     }
     if (looks != p->looks) fail_msg("%s: %u windows", p->name, looks);
     if (adds != p->adds) fail_msg("%s: %u sums of products", p->name, adds);
+    if (e->n_packs != p->packs) fail_msg("%s: %u packed operands", p->name, e->n_packs);
     MUST(run_executable(e, args, results));
     tn_executable_release(e);
 }

@@ -103,6 +103,25 @@ bool tn_gemm_may_add(const tn_gemm *g)
     return p.path == TN_GEMM_DIRECT && tn_gemm_direct_is_one_sum(&p);
 }
 
+size_t tn_gemm_packed_bytes(const tn_gemm *g)
+{
+    if ((g->c_type != TN_F32 && g->c_type != TN_F64) || is_empty(g) || tn_gemm_batch_count(g) != 1)
+        return 0;
+    tn_gemm_plan p = tn_gemm_plan_make(g);
+    if (p.path != TN_GEMM_PACKED || p.exchanged || p.amx) return 0;
+    tn_gemm_matrices matrices = {&p, NULL, NULL};
+    tn_gemm_blocks blocks = tn_gemm_matrix_blocks(&matrices, NULL);
+    return tn_gemm_blocks_packed_bytes(&blocks);
+}
+
+void tn_gemm_pack(const tn_gemm *g, const void *b, void *packed, tn_thread_pool *pool)
+{
+    tn_gemm_plan p = tn_gemm_plan_make(g);
+    tn_gemm_matrices matrices = {&p, NULL, b};
+    tn_gemm_blocks blocks = tn_gemm_matrix_blocks(&matrices, NULL);
+    tn_gemm_blocks_pack(&blocks, pool, packed);
+}
+
 typedef struct {
     const tn_gemm *g;
     const tn_gemm_plan *p;

@@ -47,9 +47,10 @@ enum {
 /* One problem. All strides are in elements, may be 0 (A, B: broadcast) or negative. */
 typedef struct {
     tn_element_type a_type, b_type, c_type;
-    int64_t m, n, k; /* >= 0; k = 0 gives zeros */
-    bool in_order;   /* never sums in lanes, however the operands lie */
-    bool add;        /* to what C holds, each sum with one rounding; see tn_gemm_may_add */
+    int64_t m, n, k;      /* >= 0; k = 0 gives zeros */
+    bool in_order;        /* never sums in lanes, however the operands lie */
+    bool add;             /* to what C holds, each sum with one rounding; see tn_gemm_may_add */
+    const void *packed_b; /* what tn_gemm_pack made of B, or NULL */
     int64_t a_row, a_col;
     int64_t b_row, b_col;
     int64_t c_row, c_col; /* fastest when c_col is 1 */
@@ -63,6 +64,11 @@ bool tn_gemm_supports(tn_element_type a, tn_element_type b, tn_element_type c);
 
 /* Whether `g` may be added to what C holds: large enough products of f32 or f64 with short sums. */
 bool tn_gemm_may_add(const tn_gemm *g);
+
+/* A B that is multiplied many times: how many bytes, aligned to 64, it takes packed (0: that is of
+ * no use), and packing it. Values are the same. */
+size_t tn_gemm_packed_bytes(const tn_gemm *g);
+void tn_gemm_pack(const tn_gemm *g, const void *b, void *packed, tn_thread_pool *pool);
 
 /* Bytes of working memory that tn_gemm_run can use for `g` on `pool`; may be 0. */
 size_t tn_gemm_workspace(const tn_gemm *g, const tn_thread_pool *pool);

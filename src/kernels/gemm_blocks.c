@@ -283,14 +283,42 @@ static void store_sums(void *ctx, int64_t begin, int64_t end)
                  b->sum + i * b->s.max_n * b->s.e, b->n, false);
 }
 
+/* Of the block among those of a whole B, in bytes. */
+static int64_t packed_offset(const block *b)
+{
+    return (b->j0 * b->g->k + vectors(b, b->n) * b->s.loops->vl * b->p0) * b->s.e;
+}
+
+size_t tn_gemm_blocks_packed_bytes(const tn_gemm_blocks *g)
+{
+    sizes s = sizes_of(g);
+    return (size_t)tn_round_up(tn_round_up(g->n, s.loops->vl) * g->k * s.e, 64);
+}
+
+void tn_gemm_blocks_pack(const tn_gemm_blocks *g, tn_thread_pool *pool, char *to)
+{
+    block b = {.g = g, .s = sizes_of(g)};
+    for (b.j0 = 0; b.j0 < g->n; b.j0 += b.s.max_n)
+        for (b.p0 = 0; b.p0 < g->k; b.p0 += b.s.kb) {
+            b.n = tn_least(b.s.max_n, g->n - b.j0);
+            b.k = tn_least(b.s.kb, g->k - b.p0);
+            b.packed_b = to + packed_offset(&b);
+            b.b_items = tn_ceil_div(b.n, PACK_PANELS * b.s.nr);
+            tn_parallel_for(pool, b.b_items, 0.3 * (double)b.n * (double)b.k / (double)b.b_items,
+                            pack_items, &b);
+        }
+}
+
 static void run_block(block *b, tn_thread_pool *pool)
 {
     b->panels = tn_ceil_div(b->m, b->s.loops->mr);
     b->a_items = b->g->pack_a ? b->panels : 0;
-    b->b_items = tn_ceil_div(b->n, PACK_PANELS * b->s.nr);
-    double elements = (double)b->m * (double)b->k * (b->a_items > 0) + (double)b->n * (double)b->k;
+    b->b_items = b->g->packed_b ? 0 : tn_ceil_div(b->n, PACK_PANELS * b->s.nr);
+    if (b->g->packed_b) b->packed_b = (char *)b->g->packed_b + packed_offset(b);
+    double elements = (double)b->m * (double)b->k * (b->a_items > 0) +
+                      (double)b->n * (double)b->k * (b->b_items > 0);
     int64_t items = b->a_items + b->b_items;
-    tn_parallel_for(pool, items, 0.3 * elements / (double)items, pack_items, b);
+    if (items) tn_parallel_for(pool, items, 0.3 * elements / (double)items, pack_items, b);
 
     b->sweep = sweep_of(&b->s);
     items = b->panels * tn_ceil_div(b->n, b->sweep);

@@ -28,6 +28,8 @@ typedef struct {
     void (*pack_b)(const void *source, int64_t j, int64_t cols, int64_t p, int64_t k, char *dst,
                    int64_t row);
 
+    const char *packed_b; /* what tn_gemm_blocks_pack made of B, in place of pack_b; or NULL */
+
     char *c;
     int64_t c_row, c_col; /* bytes */
     /* Where rows [i, i + rows) lie, in bytes, in place of i * c_row; or NULL. */
@@ -41,6 +43,10 @@ typedef struct {
 /* Bytes of working memory, which has to be aligned to 64. */
 size_t tn_gemm_blocks_workspace(const tn_gemm_blocks *g);
 void tn_gemm_blocks_run(const tn_gemm_blocks *g, tn_thread_pool *pool, char *workspace);
+
+/* B as products of all rows read it, which may be used many times. */
+size_t tn_gemm_blocks_packed_bytes(const tn_gemm_blocks *g);
+void tn_gemm_blocks_pack(const tn_gemm_blocks *g, tn_thread_pool *pool, char *to);
 
 /* About how long `products` multiply-adds of a kind take in tiles. */
 double tn_gemm_cost_ns(tn_gemm_kind kind, const tn_gemm_loops *loops, double products);

@@ -144,6 +144,7 @@ tn_gemm_blocks tn_gemm_matrix_blocks(const tn_gemm_matrices *s, char *c)
         .store = p->store_c,
         .c_plain = p->c_plain,
         .add = p->add,
+        .packed_b = p->packed_b,
     };
     if (p->pairs) {
         g.kind = TN_GEMM_P16;

@@ -92,7 +92,8 @@ tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g)
                       .m = g->m,
                       .n = g->n,
                       .k = g->k,
-                      .add = g->add};
+                      .add = g->add,
+                      .packed_b = g->packed_b};
     tn_element_type type = tn_gemm_kind_type(p.kind);
     p.loops = &p.table->kinds[p.kind];
     p.e = tn_element_type_bytes(type);

@@ -43,9 +43,10 @@ typedef struct {
     tn_gemm_dots *const *narrow_dots; /* DOTS, and B is widened as it is read; or NULL */
     tn_gemm_ordered *ordered;         /* ORDERED */
     bool exchanged;
-    bool add;        /* to what C holds */
-    bool pairs;      /* PACKED, and operands fit kind P16 */
-    tn_amx_kind amx; /* tried before the path */
+    bool add;             /* to what C holds */
+    const char *packed_b; /* or NULL */
+    bool pairs;           /* PACKED, and operands fit kind P16 */
+    tn_amx_kind amx;      /* tried before the path */
 } tn_gemm_plan;
 
 tn_gemm_plan tn_gemm_plan_make(const tn_gemm *g);

@@ -680,6 +680,36 @@ static void products_are_added_to_c(void **state)
     }
 }
 
+/* A packed B gives what B gives. */
+static void packed_operands_change_nothing(void **state)
+{
+    static const int64_t sizes[][3] = {{64, 300, 600}, {40, 2200, 90}, {230, 210, 1100}};
+    for (int round = 0; round < 12; round++) {
+        int64_t m = sizes[round % 3][0], n = sizes[round % 3][1], k = sizes[round % 3][2];
+        tn_element_type t = round < 6 ? TN_F32 : TN_F64;
+        size_t size = tn_element_type_bytes(t);
+        bool turned = round % 2;
+        tn_gemm g = {.a_type = t, .b_type = t, .c_type = t, .m = m, .n = n, .k = k};
+        g.a_row = k, g.a_col = 1, g.b_row = turned ? 1 : n, g.b_col = turned ? k : 1;
+        g.c_row = n, g.c_col = 1;
+        size_t bytes = tn_gemm_packed_bytes(&g);
+        assert_true(bytes >= (size_t)(k * n) * size);
+        char *a = malloc((size_t)(m * k) * size), *b = malloc((size_t)(k * n) * size);
+        char *expected = malloc((size_t)(m * n) * size), *got = malloc((size_t)(m * n) * size);
+        for (int64_t i = 0; i < m * k; i++) put_random(t, a + (size_t)i * size);
+        for (int64_t i = 0; i < k * n; i++) put_random(t, b + (size_t)i * size);
+        void *workspace = aligned_alloc(64, tn_gemm_workspace(&g, pool) / 64 * 64 + 64);
+        void *packed = aligned_alloc(64, bytes);
+        tn_gemm_run(&g, a, b, expected, pool, workspace);
+        tn_gemm_pack(&g, b, packed, pool);
+        memset(b, 0xff, (size_t)(k * n) * size);
+        g.packed_b = packed;
+        tn_gemm_run(&g, a, b, got, pool, workspace);
+        assert_memory_equal(got, expected, (size_t)(m * n) * size);
+        free(workspace), free(packed), free(a), free(b), free(expected), free(got);
+    }
+}
+
 /* What reads a transposed B in place keeps the order of k, to the bit, from any type. */
 static void ordered_sums_are_in_order(void **state)
 {
@@ -731,6 +761,7 @@ static int run(void)
         cmocka_unit_test(bf16_products_keep_what_is_subnormal),
         cmocka_unit_test(tiny_products_are_rounded_once),
         cmocka_unit_test(products_are_added_to_c),
+        cmocka_unit_test(packed_operands_change_nothing),
         cmocka_unit_test(ordered_sums_are_in_order),
     };
     tn_status *s = tn_thread_pool_create(3, &pool);

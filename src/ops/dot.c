@@ -7,6 +7,8 @@
  * operands where they are; other row and column dimensions join the batch. Only contracting
  * dimensions that don't merge cost a copy of an operand: they are taken in the order that they have
  * in the larger one, so that it is the smaller one that is copied. */
+#include <stdlib.h>
+
 #include "kernels/gemm.h"
 #include "ops/access.h"
 #include "ops/behaviours.h"
@@ -341,6 +343,15 @@ bool tn_dot_gemm(const tn_op *op, tn_arena *a, tn_gemm *out)
     return true;
 }
 
+/* Without memory it is packed each time. */
+static const void *packed_once(const tn_eval_context *ctx, const tn_gemm *g, const void *b)
+{
+    size_t size = tn_gemm_packed_bytes(g);
+    if (!size || *ctx->packed) return *ctx->packed;
+    if ((*ctx->packed = aligned_alloc(64, size))) tn_gemm_pack(g, b, *ctx->packed, ctx->pool);
+    return *ctx->packed;
+}
+
 static tn_status *run_product(const tn_op *op, const tn_eval_context *ctx, const numbers *d,
                               tn_tensor *x, tn_tensor *y, const tn_tensor *z, const lists *memory)
 {
@@ -366,6 +377,7 @@ static tn_status *run_product(const tn_op *op, const tn_eval_context *ctx, const
     g.add = op->kind == TN_OP_add_dot;
     if (g.add && !tn_gemm_may_add(&g))
         return TN_OP_ERROR(INTERNAL, op, "such a product is not added to others");
+    if (ctx->packed) g.packed_b = packed_once(ctx, &g, y->data);
     void *workspace = tn_scratch_alloc(ctx->scratch, tn_gemm_workspace(&g, ctx->pool));
     tn_gemm_run(&g, x->data, y->data, z->data, ctx->pool, workspace);
     return NULL;

@@ -40,6 +40,9 @@ typedef struct tn_eval_context {
     uint32_t replica_id, partition_id;
     const tn_body *const *bodies; /* one for each region of the op, compiled beforehand */
     const void *prepared;         /* of an op that is prepared (ops/prepared.h) */
+    /* For what an operand that stays the same in many runs of the op is packed into: NULL at first,
+     * memory for free() afterwards. NULL: the op is run once. */
+    void **packed;
     /* What only custom calls use: data of the run's caller (or NULL), and of the op's handler. */
     const struct tn_custom_call_context *custom_calls;
     struct tn_custom_call *call;
