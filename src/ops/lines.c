@@ -6,7 +6,6 @@
 #include "base/thread_pool.h"
 #include "kernels/turn.h"
 #include "ops/access.h"
-#include "ops/strided.h"
 
 enum {
     PIECE = 1 << 16, /* elements that are worth a piece of their own */
@@ -301,6 +300,8 @@ typedef struct {
     const void *init;
 } finish;
 
+#define SPREAD(T)                                                                                  \
+    for (int64_t i = 0; i < most; i++) ((T *)init)[i] = *(const T *)given
 static void finish_some(void *ctx, int64_t begin, int64_t end)
 {
     const finish *f = ctx;
@@ -313,7 +314,12 @@ static void finish_some(void *ctx, int64_t begin, int64_t end)
         given = one;
     }
     int64_t most = kept < TOGETHER ? kept : TOGETHER;
-    tn_fill(NULL, init, given, l->acc_bytes, most);
+    switch (l->acc_bytes) {
+    case 1: memset(init, *(const char *)given, (size_t)most); break;
+    case 2: SPREAD(uint16_t); break;
+    case 4: SPREAD(uint32_t); break;
+    default: SPREAD(uint64_t); break;
+    }
     for (int64_t k = begin; k < end; k++) {
         int64_t first = k * TOGETHER, n = kept - first < TOGETHER ? kept - first : TOGETHER;
         char *acc = f->partial + (size_t)first * l->acc_bytes;
