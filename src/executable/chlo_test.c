@@ -7,6 +7,7 @@
 #include "kernels/math_f32.h"
 
 enum { ROOM = 64 };
+static uint64_t temporary; /* bytes, of the last run */
 
 static void run(const char *text, float *const *in, uint32_t n_in, const float *want, uint32_t n)
 {
@@ -17,6 +18,7 @@ static void run(const char *text, float *const *in, uint32_t n_in, const float *
     tn_compile_options_free(options);
     if (s) fail_msg("%s", tn_status_message(s));
     assert_int_equal(tn_executable_get_info(e)->n_params, n_in);
+    temporary = tn_executable_get_info(e)->temp_bytes;
     assert_int_equal(tn_executable_get_info(e)->n_results, 1);
     _Alignas(64) float memory[4][ROOM], out[ROOM];
     void *args[4];
@@ -171,6 +173,83 @@ static void error_functions_are_found_in_their_expansions(void **state)
 }
 #undef T
 
+/* As jnp.select, piecewise and isin are lowered. */
+#define ARGMAX(V)                                                                                  \
+    "%m:2 = \"stablehlo.reduce\"(%s, %i, %least, %zero) <{dimensions = array<i64: 0>}> ({\n"       \
+    "^bb0(%p: tensor<" V ">, %pi: tensor<i32>, %q: tensor<" V ">, %qi: tensor<i32>):\n"            \
+    "%1 = stablehlo.compare GT, %p, %q : (tensor<" V ">, tensor<" V ">) -> tensor<i1>\n"           \
+    "%2 = stablehlo.compare NE, %p, %p : (tensor<" V ">, tensor<" V ">) -> tensor<i1>\n"           \
+    "%3 = stablehlo.or %1, %2 : tensor<i1>\n"                                                      \
+    "%4 = stablehlo.compare EQ, %p, %q : (tensor<" V ">, tensor<" V ">) -> tensor<i1>\n"           \
+    "%5 = stablehlo.compare LT, %pi, %qi : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"             \
+    "%6 = stablehlo.and %4, %5 : tensor<i1>\n%7 = stablehlo.or %3, %6 : tensor<i1>\n"              \
+    "%8 = stablehlo.select %3, %p, %q : tensor<i1>, tensor<" V ">\n"                               \
+    "%9 = stablehlo.select %7, %pi, %qi : tensor<i1>, tensor<i32>\n"                               \
+    "stablehlo.return %8, %9 : tensor<" V ">, tensor<i32>\n}) : (tensor<3x8x" V                    \
+    ">, tensor<3x8xi32>, tensor<" V ">, tensor<i32>) -> (tensor<8x" V ">, tensor<8xi32>)\n"
+#define STACK                                                                                      \
+    "(%a: tensor<8xf32>) -> tensor<8xf32> {\n"                                                     \
+    "%one = stablehlo.constant dense<1.0> : tensor<8xf32>\n"                                       \
+    "%two = stablehlo.constant dense<2.0> : tensor<8xf32>\n"                                       \
+    "%none = stablehlo.constant dense<false> : tensor<1x8xi1>\n"                                   \
+    "%zero = stablehlo.constant dense<0> : tensor<i32>\n"                                          \
+    "%c = stablehlo.compare GT, %a, %one : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xi1>\n"       \
+    "%d = stablehlo.compare LT, %a, %two : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xi1>\n"       \
+    "%cr = stablehlo.reshape %c : (tensor<8xi1>) -> tensor<1x8xi1>\n"                              \
+    "%dr = stablehlo.reshape %d : (tensor<8xi1>) -> tensor<1x8xi1>\n"                              \
+    "%t = stablehlo.concatenate %none, %cr, %dr, dim = 0 : (tensor<1x8xi1>, tensor<1x8xi1>, "      \
+    "tensor<1x8xi1>) -> tensor<3x8xi1>\n"                                                          \
+    "%i = stablehlo.iota dim = 0 : tensor<3x8xi32>\n"
+
+static void reductions_of_few_arrays_are_elementwise(void **state)
+{
+    float in[ROOM] = {0, 1, 1.5f, 2, 3, NAN, -INFINITY, INFINITY};
+    run("func.func @main" STACK "%least = stablehlo.constant dense<false> : tensor<i1>\n"
+        "%s = stablehlo.reshape %t : (tensor<3x8xi1>) -> tensor<3x8xi1>\n" ARGMAX(
+            "i1") "%k = stablehlo.constant dense<1> : tensor<8xi32>\n"
+                  "%l = stablehlo.compare LE, %m#1, %k : (tensor<8xi32>, tensor<8xi32>) -> "
+                  "tensor<8xi1>\n"
+                  "%f = stablehlo.convert %m#1 : (tensor<8xi32>) -> tensor<8xf32>\n"
+                  "%g = stablehlo.convert %m#0 : (tensor<8xi1>) -> tensor<8xf32>\n"
+                  "%h = stablehlo.add %f, %g : tensor<8xf32>\n"
+                  "%n = stablehlo.negate %h : tensor<8xf32>\n"
+                  "%r = stablehlo.select %l, %h, %n : tensor<8xi1>, tensor<8xf32>\n"
+                  "return %r : tensor<8xf32>\n}",
+        (float *[]){in}, 1, (float[]){-3, -3, 2, 2, 2, 0, -3, 2}, 8);
+    assert_int_equal(temporary, 0);
+    /* The last that holds. */
+    run("func.func @main" STACK "%least = stablehlo.constant dense<-2147483648> : tensor<i32>\n"
+        "%u = stablehlo.convert %t : (tensor<3x8xi1>) -> tensor<3x8xi32>\n"
+        "%s = \"stablehlo.reduce_window\"(%u, %zero) <{padding = dense<[[2, 0], [0, 0]]> : "
+        "tensor<2x2xi64>, window_dimensions = array<i64: 3, 1>}> ({\n"
+        "^bb0(%x: tensor<i32>, %y: tensor<i32>):\n%z = stablehlo.add %x, %y : tensor<i32>\n"
+        "stablehlo.return %z : tensor<i32>\n}) : (tensor<3x8xi32>, tensor<i32>) -> "
+        "tensor<3x8xi32>\n" ARGMAX(
+            "i32") "%low = stablehlo.constant dense<1> : tensor<8xi32>\n"
+                   "%high = stablehlo.constant dense<2> : tensor<8xi32>\n"
+                   "%l = stablehlo.clamp %low, %m#1, %high : tensor<8xi32>\n"
+                   "%j = stablehlo.add %l, %m#0 : tensor<8xi32>\n"
+                   "%r = stablehlo.convert %j : (tensor<8xi32>) -> tensor<8xf32>\n"
+                   "return %r : tensor<8xf32>\n}",
+        (float *[]){in}, 1, (float[]){3, 3, 4, 2, 2, 1, 3, 2}, 8);
+    assert_int_equal(temporary, 0);
+    /* Is it one of these? */
+    run("func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n"
+        "%w = stablehlo.constant dense<[[1, 3, 5]]> : tensor<1x3xi32>\n"
+        "%b = stablehlo.convert %a : (tensor<8xf32>) -> tensor<8xi32>\n"
+        "%c = stablehlo.reshape %b : (tensor<8xi32>) -> tensor<8x1xi32>\n"
+        "%d = stablehlo.broadcast_in_dim %c, dims = [0, 1] : (tensor<8x1xi32>) -> tensor<8x3xi32>\n"
+        "%e = stablehlo.broadcast_in_dim %w, dims = [0, 1] : (tensor<1x3xi32>) -> tensor<8x3xi32>\n"
+        "%f = stablehlo.compare EQ, %d, %e : (tensor<8x3xi32>, tensor<8x3xi32>) -> tensor<8x3xi1>\n"
+        "%no = stablehlo.constant dense<false> : tensor<i1>\n"
+        "%g = stablehlo.reduce(%f init: %no) applies stablehlo.or across dimensions = [1] : "
+        "(tensor<8x3xi1>, tensor<i1>) -> tensor<8xi1>\n"
+        "%r = stablehlo.convert %g : (tensor<8xi1>) -> tensor<8xf32>\n"
+        "return %r : tensor<8xf32>\n}",
+        (float *[]){in}, 1, (float[]){0, 1, 1, 0, 1, 0, 0, 0}, 8);
+    assert_int_equal(temporary, 0);
+}
+
 static void functions_are_right(void **state)
 {
 #define UNARY(name)                                                                                \
@@ -243,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operands_are_lined_up_at_their_last_dimension),
         cmocka_unit_test(error_functions_are_found_in_their_expansions),
+        cmocka_unit_test(reductions_of_few_arrays_are_elementwise),
         cmocka_unit_test(functions_are_right),
         cmocka_unit_test(scans_carry_along_a_dimension),
         cmocka_unit_test(ragged_rows_have_their_own_matrix),
