@@ -8,8 +8,6 @@
 
 #include "base/cpu_features.h"
 
-/* Larger primes go by convolution. */
-#define LARGEST_RADIX 127
 /* A line that is longer, or one of few lines that is not very short, is split. */
 #define LONG_LINE  4096
 #define SHORT_LINE 256
@@ -108,7 +106,7 @@ static bool factor(int64_t n, int64_t *radices, int *n_radices)
         twos -= bits;
         n >>= bits;
     }
-    for (int64_t r = 3; r <= LARGEST_RADIX; r += 2)
+    for (int64_t r = 3; r <= TN_FFT_LARGEST_RADIX; r += 2)
         for (; n % r == 0; n /= r) radices[(*n_radices)++] = r;
     return n == 1;
 }

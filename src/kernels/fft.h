@@ -21,7 +21,8 @@
 typedef enum { TN_FFT_LINES, TN_FFT_LINE, TN_FFT_SPLIT, TN_FFT_CHIRP, TN_FFT_ROOTS } tn_fft_way;
 
 /* Radices whose passes are written out; others are computed by the definition. */
-#define TN_FFT_HAS_PASS(r) (((r) >= 3 && (r) <= 5) || (r) == 8)
+#define TN_FFT_HAS_PASS(r) ((r) <= 5 || (r) == 8)
+enum { TN_FFT_LARGEST_RADIX = 127 }; /* larger primes go by convolution */
 
 /* Arrays are of float, or of double if `wide`. */
 typedef struct tn_fft_plan tn_fft_plan;

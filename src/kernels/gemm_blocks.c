@@ -94,8 +94,9 @@ typedef struct {
     const tn_gemm_blocks *g;
     sizes s;
     int64_t i0, m, j0, n, p0, k;
-    int64_t panels; /* of A; they differ by at most one row */
-    int64_t sweep;  /* columns of B in one item */
+    int64_t panels;             /* of A; they differ by at most one row: */
+    int64_t panel_rows, longer; /* the first `longer` ones have one more */
+    int64_t sweep;              /* columns of B in one item */
     char *packed_a, *packed_b;
     char *sum; /* NULL: into C itself */
     bool add;  /* to what is there */
@@ -104,8 +105,7 @@ typedef struct {
 
 static int64_t panel_start(const block *b, int64_t panel)
 {
-    int64_t rows = b->m / b->panels, longer = b->m % b->panels;
-    return panel * rows + tn_least(panel, longer);
+    return panel * b->panel_rows + tn_least(panel, b->longer);
 }
 
 static void pack_a_panel(const block *b, int64_t panel)
@@ -173,13 +173,16 @@ static target target_of(const block *b, int64_t i, int64_t rows)
     int64_t e = b->s.e, pitch = b->s.max_n * e;
     t.c = b->sum ? b->sum : g->c + b->j0 * g->c_col;
     t.col = b->sum ? e : g->c_col;
-    if (!b->sum && g->c_offsets) g->c_offsets(g->source, b->i0 + i, rows, t.rows);
-    else
-        for (int64_t r = 0; r < rows; r++)
-            t.rows[r] = b->sum ? (i + r) * pitch : (b->i0 + i + r) * g->c_row;
-    t.step = rows > 1 ? t.rows[1] - t.rows[0] : e;
-    for (int64_t r = 1; r < rows; r++)
-        if (t.rows[r] - t.rows[r - 1] != t.step) t.step = 0;
+    if (!b->sum && g->c_offsets) {
+        g->c_offsets(g->source, b->i0 + i, rows, t.rows);
+        t.step = rows > 1 ? t.rows[1] - t.rows[0] : e;
+        for (int64_t r = 1; r < rows; r++)
+            if (t.rows[r] - t.rows[r - 1] != t.step) t.step = 0;
+    } else {
+        int64_t row = b->sum ? pitch : g->c_row, first = (b->sum ? i : b->i0 + i) * row;
+        for (int64_t r = 0; r < rows; r++) t.rows[r] = first + r * row;
+        t.step = rows > 1 ? row : e;
+    }
     t.direct = t.step && t.col == e && (b->sum || g->c_plain) && !tn_gemm_is_complex(g->kind);
     t.columns = t.step == e && t.col != e && rows > 1 && g->c_plain && e <= 8 && !t.direct &&
                 !tn_gemm_is_complex(g->kind);
@@ -245,13 +248,14 @@ static void sweep_panel(const block *b, int64_t panel, int64_t j_begin, int64_t 
     /* Where sums are short, rows of the next panel and of C come meanwhile. */
     bool far = !g->pack_a && a_col == e && b->k <= SHORT_SUM && t.direct &&
                b->m * (b->k + b->n) * e > FAR_BYTES;
+    bool ask = far && b->k > TN_TILE_ASKS; /* or else the tile does */
     int64_t asked = 0, ahead = far && panel + 1 < b->panels ? rows : 0;
     for (int64_t j = j_begin; j < j_end; j += b->s.nr) {
         int64_t now = tn_least(ahead, ahead * (j + b->s.nr - j_begin) / (j_end - j_begin));
         for (; asked < now; asked++)
             for (int64_t at = 0; at < b->k * e; at += 64)
                 __builtin_prefetch(a + (rows + asked) * a_row + at);
-        for (int64_t r = 0; far && r < rows; r++)
+        for (int64_t r = 0; ask && r < rows; r++)
             for (int64_t at = 0; at < b->s.nr * e; at += 64)
                 __builtin_prefetch(t.c + t.rows[r] + j * t.col + at, 1);
         int64_t cols = tn_least(b->s.nr, j_end - j), v = vectors(b, cols);
@@ -268,9 +272,10 @@ static void sweep_panel(const block *b, int64_t panel, int64_t j_begin, int64_t 
 static void compute_items(void *ctx, int64_t begin, int64_t end)
 {
     const block *b = ctx;
+    int64_t j = begin / b->panels * b->sweep, panel = begin % b->panels;
     for (int64_t item = begin; item < end; item++) {
-        int64_t j = item / b->panels * b->sweep;
-        sweep_panel(b, item % b->panels, j, tn_least(j + b->sweep, b->n));
+        sweep_panel(b, panel, j, tn_least(j + b->sweep, b->n));
+        if (++panel == b->panels) panel = 0, j += b->sweep;
     }
 }
 
@@ -312,6 +317,8 @@ void tn_gemm_blocks_pack(const tn_gemm_blocks *g, tn_thread_pool *pool, char *to
 static void run_block(block *b, tn_thread_pool *pool)
 {
     b->panels = tn_ceil_div(b->m, b->s.loops->mr);
+    b->panel_rows = b->m / b->panels;
+    b->longer = b->m % b->panels;
     b->a_items = b->g->pack_a ? b->panels : 0;
     b->b_items = b->g->packed_b ? 0 : tn_ceil_div(b->n, PACK_PANELS * b->s.nr);
     if (b->g->packed_b) b->packed_b = (char *)b->g->packed_b + packed_offset(b);

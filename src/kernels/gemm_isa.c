@@ -31,8 +31,7 @@
 #endif
 #define DC 1
 #endif
-#define NV        2
-#define SHORT_SUM 48 /* products */
+#define NV 2
 
 /* --- the first `cols` elements of 4 or 8 bytes of a vector; it may have fewer --- */
 

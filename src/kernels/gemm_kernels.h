@@ -32,6 +32,9 @@ typedef enum {
     TN_GEMM_NONE = TN_GEMM_KIND_COUNT
 } tn_gemm_kind;
 
+/* Tiles of sums of at most so many products ask for the lines of C that they write. */
+enum { TN_TILE_ASKS = 48 };
+
 /* What a tile does with C. */
 typedef enum {
     TN_TILE_STORE, /* C = sum */

@@ -278,6 +278,29 @@ static void canonical_order(const tn_type *t, tn_ints batch, tn_ints contract,
     }
 }
 
+static int64_t total(const loops *list)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < list->n; i++) n *= list->v[i].size;
+    return n;
+}
+
+/* Rows (or columns) of several strides make a batch of products, which is slow where those are
+ * small and many: a copy of the operand costs less if each element of it is used often. */
+static bool wants_copy(const loops *list, const roles *r)
+{
+    enum { MANY = 1 << 20 /* multiply-adds */, LARGE = 1 << 21, USES = 64 };
+    if (list->n < 2) return false;
+    const loops *others = list == &r->rows ? &r->columns : &r->rows;
+    int64_t uses = total(others), k = total(&r->contract), longest = 1, longest_other = 1;
+    for (uint32_t i = 0; i < list->n; i++)
+        if (list->v[i].size > longest) longest = list->v[i].size;
+    for (uint32_t i = 0; i < others->n; i++)
+        if (others->v[i].size > longest_other) longest_other = others->v[i].size;
+    return uses >= USES && (double)total(list) * (double)uses * (double)k >= MANY &&
+           (double)longest * (double)longest_other * (double)k < LARGE;
+}
+
 static bool is_one_product(const roles *r)
 {
     uint32_t others =
@@ -359,9 +382,11 @@ static tn_status *run_product(const tn_op *op, const tn_eval_context *ctx, const
     uint32_t *order = memory->order, *places = order + d->lhs_contract.n;
     roles r;
     bool lhs_stays = begin_roles(d, x->type, y->type, z->type, strides, order, &r);
+    bool copies[] = {wants_copy(&r.columns, &r), wants_copy(&r.rows, &r)};
     /* One contiguous operand may be enough, else both. */
-    for (int i = 0; i < 2 && !is_one_product(&r); i++) {
+    for (int i = 0; i < 2; i++) {
         bool lhs = lhs_stays == (i == 1);
+        if (is_one_product(&r) && !copies[lhs]) continue;
         if (lhs) {
             canonical_order(x->type, d->lhs_batch, d->lhs_contract, order, true, places);
             TN_TRY(arranged(op, ctx, x, places, strides[0]));
