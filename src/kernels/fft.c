@@ -96,18 +96,26 @@ static void root(const roots *r, int64_t k, double *re, double *im)
     *im = ar * bi + ai * br;
 }
 
-/* Factors n into radices[], those of 2 first, as few as may be; false if a prime is too large. */
+/* Factors n into radices[], as few of 2 as may be, and those with ends first and last; false if a
+ * prime is too large. */
 static bool factor(int64_t n, int64_t *radices, int *n_radices)
 {
-    *n_radices = 0;
+    int at = 0, of_two = 0;
     for (int twos = n > 0 ? __builtin_ctzll((uint64_t)n) : 0; twos > 0;) {
         int bits = twos == 1 ? 1 : twos == 2 || twos == 4 ? 2 : 3;
-        radices[(*n_radices)++] = 1 << bits;
+        radices[at++] = 1 << bits;
         twos -= bits;
         n >>= bits;
     }
+    of_two = at;
     for (int64_t r = 3; r <= TN_FFT_LARGEST_RADIX; r += 2)
-        for (; n % r == 0; n /= r) radices[(*n_radices)++] = r;
+        for (; n % r == 0; n /= r) radices[at++] = r;
+    if (of_two > 1 && at > of_two) {
+        int64_t last = radices[of_two - 1];
+        radices[of_two - 1] = radices[at - 1];
+        radices[at - 1] = last;
+    }
+    *n_radices = at;
     return n == 1;
 }
 
@@ -227,23 +235,48 @@ static int64_t smooth_length(int64_t n)
     return best;
 }
 
+/* n interleaved numbers, then zeros, in the plan's type; NULL when out of memory. */
+static void *narrowed(tn_fft_plan *p, const double *from, int64_t n)
+{
+    size_t width = p->wide ? sizeof(double) : sizeof(float), count = (size_t)n * 2;
+    char *to = take(p, count + 32, width);
+    if (!to) return NULL;
+    memset(to, 0, (count + 32) * width);
+    for (size_t i = 0; i < count; i++)
+        if (p->wide) ((double *)to)[i] = from[i];
+        else ((float *)to)[i] = (float)from[i];
+    return to;
+}
+
+/* The transform of the kernel is made in f64. */
+static bool fill_chirp(tn_fft_plan *p, tn_fft_transform_fn *transform, double *chirp,
+                       double *kernel)
+{
+    int64_t n = p->n, m = p->convolution->n;
+    memset(kernel, 0, (size_t)m * 2 * sizeof(double));
+    for (int64_t k = 0; k < n; k++) {
+        int64_t square = (int64_t)((__int128)k * k % (2 * n));
+        root_of_unity(square, 2 * n, &chirp[2 * k], &chirp[2 * k + 1]);
+        int64_t back = k ? m - k : 0;
+        kernel[2 * k] = kernel[2 * back] = chirp[2 * k] / (double)m;
+        kernel[2 * k + 1] = kernel[2 * back + 1] = -chirp[2 * k + 1] / (double)m;
+    }
+    const tn_fft_plan *wide = tn_fft_plan_take(m, true, tn_fft_choose(m, 1, true, true), NULL);
+    bool ok = wide && transform(wide, kernel);
+    tn_fft_plan_give(wide);
+    p->chirp = ok ? narrowed(p, chirp, n) : NULL;
+    p->kernel = ok ? narrowed(p, kernel, m) : NULL;
+    return p->chirp && p->kernel;
+}
+
 static bool prepare_chirp(tn_fft_plan *p, tn_fft_transform_fn *transform)
 {
     int64_t n = p->n, m = smooth_length(2 * n - 1);
-    p->convolution = tn_fft_plan_take(m, true, tn_fft_choose(m, 1, true, true), NULL);
-    p->chirp_re = take(p, (size_t)n, sizeof(double));
-    p->chirp_im = take(p, (size_t)n, sizeof(double));
-    p->kernel = take(p, (size_t)m * 2, sizeof(double));
-    if (!p->convolution || !p->chirp_re || !p->chirp_im || !p->kernel) return false;
-    memset(p->kernel, 0, (size_t)m * 2 * sizeof(double));
-    for (int64_t k = 0; k < n; k++) {
-        int64_t square = (int64_t)((__int128)k * k % (2 * n));
-        root_of_unity(square, 2 * n, &p->chirp_re[k], &p->chirp_im[k]);
-        int64_t back = k ? m - k : 0;
-        p->kernel[2 * k] = p->kernel[2 * back] = p->chirp_re[k] / (double)m;
-        p->kernel[2 * k + 1] = p->kernel[2 * back + 1] = -p->chirp_im[k] / (double)m;
-    }
-    return transform(p->convolution, p->kernel);
+    p->convolution = tn_fft_plan_take(m, p->wide, tn_fft_choose(m, 1, true, p->wide), NULL);
+    double *chirp = malloc((size_t)(n + m) * 2 * sizeof *chirp);
+    bool ok = p->convolution && chirp && fill_chirp(p, transform, chirp, chirp + 2 * n);
+    free(chirp);
+    return ok;
 }
 
 static void free_plan(tn_fft_plan *p)
@@ -256,8 +289,7 @@ static void free_plan(tn_fft_plan *p)
     free(p->roots);
     free(p->turn_re);
     free(p->turn_im);
-    free(p->chirp_re);
-    free(p->chirp_im);
+    free(p->chirp);
     free(p->kernel);
     free(p);
 }
@@ -366,4 +398,17 @@ void tn_fft_run(const tn_fft_group *g)
     }
 #endif
     (wide ? tn_fft_group_f64_baseline : tn_fft_group_f32_baseline)(g);
+}
+
+void tn_fft_multiply(bool wide, int64_t n, void *z, const void *w, bool before, bool after,
+                     double scale)
+{
+    tn_fft_multiply_fn *run = wide ? tn_fft_multiply_f64_baseline : tn_fft_multiply_f32_baseline;
+#if defined(__x86_64__)
+    if (tn_cpu_isa() == TN_ISA_AVX2)
+        run = wide ? tn_fft_multiply_f64_avx2 : tn_fft_multiply_f32_avx2;
+    if (tn_cpu_isa() == TN_ISA_AVX512)
+        run = wide ? tn_fft_multiply_f64_avx512 : tn_fft_multiply_f32_avx512;
+#endif
+    run(n, z, w, before, after, scale);
 }

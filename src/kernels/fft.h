@@ -8,7 +8,7 @@
  * - TN_FFT_LINE: contiguous lines whose length is a multiple of a vector's, one at a time, so that
  *   work stays in the first cache
  * - TN_FFT_SPLIT: one long line as n1 times n2: columns, roots of unity, rows
- * - TN_FFT_CHIRP: other lengths as a convolution of a smooth one (Bluestein), always in f64
+ * - TN_FFT_CHIRP: other lengths as a convolution of a smooth one (Bluestein)
  *
  * Threads: plans are immutable; each thread works in memory of its own. */
 #ifndef TN_KERNELS_FFT_H
@@ -22,6 +22,8 @@ typedef enum { TN_FFT_LINES, TN_FFT_LINE, TN_FFT_SPLIT, TN_FFT_CHIRP, TN_FFT_ROO
 
 /* Radices whose passes are written out; others are computed by the definition. */
 #define TN_FFT_HAS_PASS(r) ((r) <= 5 || (r) == 8)
+/* Those that read and write the caller's memory themselves. */
+#define TN_FFT_HAS_ENDS(r) ((r) == 4 || (r) == 8)
 enum { TN_FFT_LARGEST_RADIX = 127 }; /* larger primes go by convolution */
 
 /* Arrays are of float, or of double if `wide`. */
@@ -41,10 +43,10 @@ struct tn_fft_plan {
     /* SPLIT: exp(-2 pi i j k / n) at [k * n2 + j], k < n1, j < n2 */
     const tn_fft_plan *columns, *rows; /* of n1 and n2, by lines. LINE: columns of n / lanes */
     void *turn_re, *turn_im;
-    /* CHIRP: exp(-pi i k^2 / n), k < n; and the transform of its conjugate over the length of
-     * `convolution`, interleaved, divided by that length */
+    /* CHIRP: exp(-pi i k^2 / n), k < n, then zeros up to whole vectors; and the transform of its
+     * conjugate over the length of `convolution`, divided by that length; interleaved */
     const tn_fft_plan *convolution;
-    double *chirp_re, *chirp_im, *kernel;
+    void *chirp, *kernel;
     /* of the cache */
     size_t bytes;
     int users;
@@ -55,7 +57,7 @@ struct tn_fft_plan {
 /* How to transform `lines` lines of length n >= 1, each contiguous or not. */
 tn_fft_way tn_fft_choose(int64_t n, int64_t lines, bool contiguous, bool wide);
 /* The plan, from the cache if it is there; NULL when out of memory. To be given back. `transform`
- * computes a line for a plan of CHIRP, on interleaved doubles in place. */
+ * computes a line of f64 for a plan of CHIRP, on interleaved doubles in place. */
 typedef bool tn_fft_transform_fn(const tn_fft_plan *p, double *line);
 const tn_fft_plan *tn_fft_plan_take(int64_t n, bool wide, tn_fft_way way,
                                     tn_fft_transform_fn *transform);
@@ -92,11 +94,21 @@ typedef struct {
 int64_t tn_fft_lanes(bool wide);
 size_t tn_fft_work(const tn_fft_plan *p);
 void tn_fft_run(const tn_fft_group *g);
+/* z = z w, interleaved, n elements and as many more as make whole vectors: z is conjugated before,
+ * or what is stored, which is multiplied by `scale`. */
+void tn_fft_multiply(bool wide, int64_t n, void *z, const void *w, bool before, bool after,
+                     double scale);
 
 /* --- builds --- */
 
 typedef void tn_fft_group_fn(const tn_fft_group *g);
 tn_fft_group_fn tn_fft_group_f32_baseline, tn_fft_group_f32_avx2, tn_fft_group_f32_avx512;
 tn_fft_group_fn tn_fft_group_f64_baseline, tn_fft_group_f64_avx2, tn_fft_group_f64_avx512;
+typedef void tn_fft_multiply_fn(int64_t n, void *z, const void *w, bool before, bool after,
+                                double scale);
+tn_fft_multiply_fn tn_fft_multiply_f32_baseline, tn_fft_multiply_f32_avx2,
+    tn_fft_multiply_f32_avx512;
+tn_fft_multiply_fn tn_fft_multiply_f64_baseline, tn_fft_multiply_f64_avx2,
+    tn_fft_multiply_f64_avx512;
 
 #endif

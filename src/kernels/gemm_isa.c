@@ -31,7 +31,8 @@
 #endif
 #define DC 1
 #endif
-#define NV 2
+#define INTEGER_MR 6 /* multiplying takes several slots, so that few rows keep them full */
+#define NV         2
 
 /* --- the first `cols` elements of 4 or 8 bytes of a vector; it may have fewer --- */
 
@@ -164,8 +165,10 @@ TN_INLINE vf32 widen_u8(const char *p)
 #undef LANES
 #undef T
 #undef E
-#define T u32
-#define E uint32_t
+#undef MR
+#define MR INTEGER_MR
+#define T  u32
+#define E  uint32_t
 #include "kernels/gemm_tile.inc"
 #undef T
 #undef E
@@ -433,9 +436,9 @@ extern const tn_gemm_table TN_ISA_NAME(tn_gemm_table);
 const tn_gemm_table TN_ISA_NAME(tn_gemm_table) = {
     .kinds = {[TN_GEMM_F32] = FLOAT_LOOPS(f32, 4, .narrow_dots = {dots_bf16, dots_i8, dots_u8}),
               [TN_GEMM_F64] = FLOAT_LOOPS(f64, 8),
-              [TN_GEMM_I32] = LOOPS(REAL_MR, u32, 4, .masked = TILE_MASKED),
-              [TN_GEMM_P16] = LOOPS(REAL_MR, p16, 4, .masked = TILE_MASKED),
-              [TN_GEMM_I64] = LOOPS(REAL_MR, u64, 8, .masked = TILE_MASKED),
+              [TN_GEMM_I32] = LOOPS(INTEGER_MR, u32, 4, .masked = TILE_MASKED),
+              [TN_GEMM_P16] = LOOPS(INTEGER_MR, p16, 4, .masked = TILE_MASKED),
+              [TN_GEMM_I64] = LOOPS(INTEGER_MR, u64, 8, .masked = TILE_MASKED),
               [TN_GEMM_C64] = LOOPS(COMPLEX_MR, complex_f32, 4, ),
               [TN_GEMM_C128] = LOOPS(COMPLEX_MR, complex_f64, 8, )},
     ORDERED_SUMS.transpose4 = transpose4,

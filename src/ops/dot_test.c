@@ -163,6 +163,30 @@ TEST(long_sums_miss_nothing)
     }
 }
 
+/* Rows and columns of two strides each around what is summed: both operands are arranged first.
+ * Of whole numbers, so that all orders give the same. */
+TEST(sums_along_the_middle)
+{
+    enum { A = 9, B = 14, C = 8, D = 15, K = 130 };
+    static float x[A][K][B], y[C][K][D], z[A][B][C][D];
+    for (int k = 0; k < K; k++) {
+        for (int i = 0; i < A * B; i++) x[i / B][k][i % B] = (float)(random_below(17) - 8);
+        for (int i = 0; i < C * D; i++) y[i / D][k][i % D] = (float)(random_below(17) - 8);
+    }
+    tn_op *op = make_op(TN_OP_dot_general, "9x130x14xf32, 8x130x15xf32", "9x14x8x15xf32");
+    SET_NO_INTS(op, lhs_batching_dimensions);
+    SET_NO_INTS(op, rhs_batching_dimensions);
+    SET_INTS(op, lhs_contracting_dimensions, 1);
+    SET_INTS(op, rhs_contracting_dimensions, 1);
+    RUN(op, IN(x, y), OUT(z));
+    for (int i = 0; i < A * B * C * D; i++) {
+        int d = i % D, c = i / D % C, b = i / D / C % B, a = i / D / C / B;
+        float want = 0;
+        for (int k = 0; k < K; k++) want += x[a][k][b] * y[c][k][d];
+        assert_true(z[a][b][c][d] == want);
+    }
+}
+
 TEST(sums_of_nothing_are_zero)
 {
     float out[6] = {1, 1, 1, 1, 1, 1};
@@ -309,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_dimension_numbers),
         cmocka_unit_test(long_sums_miss_nothing),
+        cmocka_unit_test(sums_along_the_middle),
         cmocka_unit_test(sums_of_nothing_are_zero),
         cmocka_unit_test(integers_wrap_and_widen),
         cmocka_unit_test(half_floats_are_summed_in_f32),

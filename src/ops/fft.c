@@ -293,10 +293,10 @@ static void transform_split(job *j)
     }
 }
 
-/* --- lines by convolution, in f64 --- */
+/* --- lines by convolution --- */
 
-/* A line of interleaved doubles, in place. */
-static bool transform_line(job *j, const tn_fft_plan *p, double *line, void *middle)
+/* A line of interleaved numbers, in place. */
+static bool transform_line(job *j, const tn_fft_plan *p, void *line, void *middle)
 {
     if (p->way == TN_FFT_SPLIT) {
         split s = {.j = j,
@@ -344,72 +344,55 @@ static bool transform_alone(const tn_fft_plan *p, double *line)
     return ok;
 }
 
-static double read_real(const job *j, const void *line, int64_t at)
-{
-    return j->wide ? ((const double *)line)[at] : (double)((const float *)line)[at];
-}
-
-static void load_chirped(const job *j, int64_t line, double *z)
-{
-    const tn_fft_plan *p = j->plan;
-    const void *from = from_line(j, line);
-    bool real = j->from_form == TN_FFT_REAL, mirror = j->from_form == TN_FFT_MIRROR;
-    for (int64_t k = 0; k < p->n; k++) {
-        bool mirrored = mirror && k >= j->from_n;
-        int64_t at = (mirrored ? p->n - k : k) * j->inner;
-        double re = read_real(j, from, real ? at : 2 * at);
-        double im = real ? 0 : read_real(j, from, 2 * at + 1);
-        if (mirrored) im = -im;
-        if (mirror && (k == 0 || 2 * k == p->n)) im = 0;
-        if (j->inverse) im = -im;
-        z[2 * k] = re * p->chirp_re[k] - im * p->chirp_im[k];
-        z[2 * k + 1] = re * p->chirp_im[k] + im * p->chirp_re[k];
+#define DEFINE_CHIRP(T)                                                                            \
+    static void load_chirped_##T(const job *j, const T *from, T *z)                                \
+    {                                                                                              \
+        int64_t n = j->plan->n, step = j->inner;                                                   \
+        bool real = j->from_form == TN_FFT_REAL, mirror = j->from_form == TN_FFT_MIRROR;           \
+        int64_t there = mirror ? j->from_n : n;                                                    \
+        if (real)                                                                                  \
+            for (int64_t k = 0; k < n; k++) z[2 * k] = from[k * step], z[2 * k + 1] = 0;           \
+        else if (step == 1) memcpy(z, from, (size_t)there * 2 * sizeof(T));                        \
+        else                                                                                       \
+            for (int64_t k = 0; k < there; k++)                                                    \
+                z[2 * k] = from[2 * k * step], z[2 * k + 1] = from[2 * k * step + 1];              \
+        if (mirror) z[1] = 0;                                                                      \
+        if (mirror && n % 2 == 0) z[n + 1] = 0;                                                    \
+        for (int64_t k = there; k < n; k++)                                                        \
+            z[2 * k] = z[2 * (n - k)], z[2 * k + 1] = -z[2 * (n - k) + 1];                         \
+    }                                                                                              \
+    static void store_chirped_##T(const job *j, const T *z, T *to)                                 \
+    {                                                                                              \
+        int64_t n = j->to_n, step = j->inner;                                                      \
+        if (j->to_form == TN_FFT_REAL)                                                             \
+            for (int64_t k = 0; k < n; k++) to[k * step] = z[2 * k];                               \
+        else if (step == 1) memcpy(to, z, (size_t)n * 2 * sizeof(T));                              \
+        else                                                                                       \
+            for (int64_t k = 0; k < n; k++)                                                        \
+                to[2 * k * step] = z[2 * k], to[2 * k * step + 1] = z[2 * k + 1];                  \
     }
-    memset(z + 2 * p->n, 0, (size_t)(p->convolution->n - p->n) * 2 * sizeof *z);
-}
+DEFINE_CHIRP(float)
+DEFINE_CHIRP(double)
 
-static void write_real(const job *j, void *line, int64_t at, double v)
-{
-    if (j->wide) ((double *)line)[at] = v;
-    else ((float *)line)[at] = (float)v;
-}
-
-/* z holds the conjugate of what is stored. */
-static void store_chirped(const job *j, int64_t line, const double *z)
-{
-    const tn_fft_plan *p = j->plan;
-    void *to = to_line(j, line);
-    double by = scale(j), sign = j->inverse ? -by : by;
-    for (int64_t k = 0; k < j->to_n; k++) {
-        double re = z[2 * k], im = -z[2 * k + 1];
-        double cr = p->chirp_re[k], ci = p->chirp_im[k];
-        int64_t at = k * j->inner;
-        if (j->to_form == TN_FFT_REAL) {
-            write_real(j, to, at, (re * cr - im * ci) * by);
-            continue;
-        }
-        write_real(j, to, 2 * at, (re * cr - im * ci) * by);
-        write_real(j, to, 2 * at + 1, (re * ci + im * cr) * sign);
-    }
-}
-
-/* middle: two lines of the convolution's length. */
+/* The inverse is the conjugate of the transform of the conjugate. middle: two lines of the
+ * convolution's length, the first with room for a vector more. */
 static void transform_chirped(job *j)
 {
-    const tn_fft_plan *c = j->plan->convolution;
-    double *z = j->middle, *middle = z + 2 * c->n;
+    const tn_fft_plan *p = j->plan, *c = p->convolution;
+    size_t w = 2 * real_width(j);
+    char *z = j->middle, *middle = z + ((size_t)c->n + 16) * w;
     for (int64_t line = 0; line < j->lines; line++) {
-        load_chirped(j, line, z);
+        if (j->wide) load_chirped_double(j, from_line(j, line), (double *)z);
+        else load_chirped_float(j, from_line(j, line), (float *)z);
+        tn_fft_multiply(j->wide, p->n, z, p->chirp, j->inverse, false, 1);
+        memset(z + (size_t)p->n * w, 0, (size_t)(c->n - p->n) * w);
         if (!transform_line(j, c, z, middle)) return;
         /* Back by a transform of the conjugate. */
-        const double *kernel = j->plan->kernel;
-        for (int64_t k = 0; k < c->n; k++) {
-            double ar = z[2 * k], ai = z[2 * k + 1], br = kernel[2 * k], bi = kernel[2 * k + 1];
-            z[2 * k] = ar * br - ai * bi;
-            z[2 * k + 1] = -(ar * bi + ai * br);
-        }
+        tn_fft_multiply(j->wide, c->n, z, p->kernel, false, true, 1);
         if (!transform_line(j, c, z, middle)) return;
-        store_chirped(j, line, z);
+        tn_fft_multiply(j->wide, p->n, z, p->chirp, true, j->inverse, scale(j));
+        if (j->wide) store_chirped_double(j, (double *)z, to_line(j, line));
+        else store_chirped_float(j, (float *)z, to_line(j, line));
     }
 }
 
@@ -420,7 +403,8 @@ static tn_status *run_job(const tn_op *op, job *j)
     tn_scratch *scratch = j->ctx->scratch;
     size_t line = (size_t)j->plan->n * 2 * real_width(j), middle = 0;
     if (j->plan->way == TN_FFT_SPLIT) middle = 2 * line;
-    if (j->plan->way == TN_FFT_CHIRP) middle = (size_t)j->plan->convolution->n * 4 * sizeof(double);
+    if (j->plan->way == TN_FFT_CHIRP)
+        middle = ((size_t)j->plan->convolution->n + 16) * 4 * real_width(j);
     if (middle && !(j->middle = tn_scratch_alloc(scratch, middle)))
         return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
     bool chirp = j->plan->way == TN_FFT_CHIRP;
