@@ -114,11 +114,13 @@ OF_LANES(min, f64, double, <)
             if (at + GROUP > n) at = n - GROUP;                                                    \
             UNROLL for (int r = 0; r < REGISTERS; r++)                                             \
             {                                                                                      \
-                v##S v = *(const u##S *)(x + at + r * WIDTH);                                      \
-                found |= equal_##S(v, wanted) << (r * WIDTH);                                      \
+                m[r] = *(const u##S *)(x + at + r * WIDTH);                                        \
             }                                                                                      \
-            if (found) break;                                                                      \
+            v##S most = how##_##S(how##_##S(m[0], m[1]), how##_##S(m[2], m[3]));                   \
+            if (equal_##S(most, wanted)) break;                                                    \
         }                                                                                          \
+        UNROLL for (int r = 0; r < REGISTERS; r++) found |= equal_##S(m[r], wanted)                \
+                                                            << (r * WIDTH);                        \
         K bits;                                                                                    \
         memcpy(&bits, &best, sizeof bits);                                                         \
         *out = (tn_arg){how##_key_##S(bits), at + __builtin_ctzll(found)};                         \
