@@ -261,8 +261,8 @@ static bool is_plain_constant(const tn_jit_piece *p, tn_jv v, unsigned bytes)
 {
     const tn_jit_instruction *i = &p->list[v];
     if (i->op != TN_JIT_CONST) return false;
-    uint64_t size = bytes == 8 ? i->aux & (UINT64_MAX >> 1) : i->aux & 0x7fffffffu;
-    return size && size <= (bytes == 8 ? 0x7ff0000000000000u : 0x7f800000u);
+    uint64_t size = i->aux & (UINT64_MAX >> (65 - 8 * bytes));
+    return size && size <= (bytes == 8 ? 0x7ff0000000000000u : bytes == 4 ? 0x7f800000u : 0x7c00u);
 }
 
 /* NaN if either is NaN, the first one's; -0 below 0. With a constant that is neither NaN nor zero
@@ -272,7 +272,7 @@ static tn_jv extreme(tn_jit_piece *p, unsigned bytes, bool max, tn_jv a, tn_jv b
     tn_jit_op op = max ? TN_JIT_MORE : TN_JIT_LESS;
     if (is_plain_constant(p, a, bytes)) return two(p, op, bytes, a, b);
     if (is_plain_constant(p, b, bytes)) return two(p, op, bytes, b, a);
-    tn_jv zero = real(p, bytes, 0);
+    tn_jv zero = real(p, bytes == 8 ? 8 : 4, 0); /* of f16: two */
     if (a == zero || b == zero) {
         tn_jv x = a == zero ? b : a;
         unsigned how = max ? TN_JIT_NOT_LESS_EQUAL : TN_JIT_NOT_GREATER;
@@ -582,7 +582,11 @@ static bool lower_compare(tn_jit_piece *p, const tn_op *op, tn_element_type e, c
         if (tn_op_int(op, TN_ATTR_compare_type, TN_comparison_type_NOTYPE) ==
             TN_comparison_type_TOTALORDER)
             return false;
-        *out = fcmp(p, rep_of(e) == REP_F64 ? 8 : 4, of_reals[how], in[0], in[1]);
+        *out = fcmp(p,
+                    rep_of(e) == REP_F64     ? 8
+                    : p->half && e == TN_F16 ? 2
+                                             : 4,
+                    of_reals[how], in[0], in[1]);
         return true;
     case REP_INT:
     case REP_I64:
@@ -769,6 +773,11 @@ static bool lower_half(tn_jit_piece *p, const tn_op *op, const tn_jv *in, tn_jv 
     case TN_OP_multiply: *out = two(p, TN_JIT_FMUL, 2, in[0], in[1]); return true;
     case TN_OP_divide: *out = two(p, TN_JIT_FDIV, 2, in[0], in[1]); return true;
     case TN_OP_sqrt: *out = one(p, TN_JIT_SQRT, 2, in[0]); return true;
+    case TN_OP_maximum: *out = extreme(p, 2, true, in[0], in[1]); return true;
+    case TN_OP_minimum: *out = extreme(p, 2, false, in[0], in[1]); return true;
+    case TN_OP_clamp:
+        *out = extreme(p, 2, false, extreme(p, 2, true, in[1], in[0]), in[2]);
+        return true;
     case TN_OP_negate:
         sign = bits32(p, 0x80008000u);
         *out = two(p, TN_JIT_XOR, 2, in[0], sign);
@@ -793,6 +802,7 @@ static bool lower(tn_jit_piece *p, const tn_op *op, const tn_jv *in, tn_jv *out)
     if (!p->half) return lower_wide(p, op, in, out);
     tn_element_type e = tn_operand_type(op, 0)->element, to = tn_result_type(op, 0)->element;
     if (e == TN_F16 && to == TN_F16 && lower_half(p, op, in, out)) return true;
+    if (e == TN_F16 && op->kind == TN_OP_compare) return lower_compare(p, op, e, in, out);
     if (op->kind == TN_OP_select && to == TN_F16) {
         *out = pick(p, 2, in[0], in[1], in[2]);
         return true;

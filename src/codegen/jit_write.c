@@ -605,7 +605,7 @@ static void write_compare(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
     tn_x86_operand b = last_operand(w, i->in[1], true);
     release(w, i);
     unsigned d = result(w, v);
-    tn_x86_opcode real = CODE(1, wide ? 1 : 0, 0xc2);
+    tn_x86_opcode real = CODE(i->bytes == 2 ? 3 : 1, wide ? 1 : 0, 0xc2);
     if (w->x.avx512) {
         if (i->op == TN_JIT_FCMP) vector(w, real, wide, length, i->imm, d, a, b);
         else if (i->op == TN_JIT_TEST) vector(w, CODE(2, 1, 0x27), wide, length, -1, d, a, b);
@@ -687,7 +687,7 @@ static void write_plain(tn_writer *w, const tn_jit_instruction *i, tn_jv v)
     release(w, i);
     unsigned d = result(w, v);
     tn_x86_opcode code = i->bytes == 8 ? e->eight : e->four;
-    bool arithmetic = (i->op >= TN_JIT_FADD && i->op <= TN_JIT_FDIV) || i->op == TN_JIT_SQRT;
+    bool arithmetic = (i->op >= TN_JIT_FADD && i->op <= TN_JIT_LESS) || i->op == TN_JIT_SQRT;
     if (i->bytes == 2 && arithmetic) code.map = 5;
     int imm = e->has_imm ? i->imm : -1;
     if (e->shape == SHAPE_VMI) vector(w, code, wide, length, imm, e->digit, d, last);
