@@ -175,8 +175,9 @@ static void look_at(tn_cluster_context *c, const tn_region *r, bool in_body)
             const tn_value *v = tn_cluster_source(op->operands[i]);
             bool mapped = c->flags[v->id] & TN_VALUE_MAPPED;
             /* What a tile program of another region wants is in memory, unless it is mapped there
-             * too. */
-            if (fusable && !is_table(op, i) && (mapped || v->region == r)) continue;
+             * too or one number. */
+            bool near = mapped || v->region == r || is_splat(v);
+            if (fusable && !is_table(op, i) && near) continue;
             if (!tn_is_relabelling(op) && !is_unread(c, op, i)) want(c, op->operands[i]);
         }
         bool control = tn_op_has_trait(op, TN_TRAIT_CONTROL);

@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "kernels/elementwise_types.h"
+#include "kernels/half.h"
 #include "kernels/indexed.h"
 #include "kernels/isa.h"
 #include "kernels/stream_lines.h"
 
-#if defined __AVX512F__
+#if defined __AVX512F__ || defined __F16C__
 #include <immintrin.h>
 #endif
 
@@ -568,6 +569,26 @@ DEFINE_REAL(f64, double)
 DEFINE_COMBINER(add, c64, float _Complex, SUM)
 DEFINE_COMBINER(add, c128, double _Complex, SUM)
 
+/* Each sum is rounded, as the elementwise kernels do. */
+static inline uint16_t sum_bf16(uint16_t a, uint16_t b)
+{
+    return tn_bf16_of_f32(tn_f32_of_bf16(a) + tn_f32_of_bf16(b));
+}
+static inline uint16_t sum_f16(uint16_t a, uint16_t b)
+{
+    return tn_f16_of_f32(tn_f32_of_f16(a) + tn_f32_of_f16(b));
+}
+#if defined __F16C__
+static inline uint16_t sum_one_f16(uint16_t a, uint16_t b)
+{
+    return (uint16_t)_cvtss_sh(_cvtsh_ss(a) + _cvtsh_ss(b), 0);
+}
+#else
+#define sum_one_f16 sum_f16
+#endif
+DEFINE_SCATTER(add_bf16, uint16_t, sum_bf16, sum_bf16, NEVER)
+DEFINE_SCATTER(add_f16, uint16_t, sum_f16, sum_one_f16, NEVER)
+
 #define PICK(loop) return loop
 
 static tn_indexed_fn *find_set(size_t width)
@@ -627,6 +648,12 @@ static tn_indexed_fn *find_combiner(tn_op_kind op, tn_element_type e)
     case TN_U64: PICK_INTEGER(u64, u64);
     case TN_F32: PICK_REAL(f32);
     case TN_F64: PICK_REAL(f64);
+    case TN_BF16:
+        if (op == TN_OP_add) PICK(add_bf16);
+        return NULL;
+    case TN_F16:
+        if (op == TN_OP_add) PICK(add_f16);
+        return NULL;
     case TN_C64:
         if (op == TN_OP_add) PICK(add_c64);
         return NULL;

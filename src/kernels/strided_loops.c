@@ -131,21 +131,24 @@ TN_INLINE words_t pick_words(words_t a, words_t b, words_t at)
 /* A vector of results takes its words from two vectors next to each other, in ways that come again
  * after `phases` of them. Nothing is read in front of the first element or behind the last. */
 typedef struct {
-    int64_t phases, words, row, s0, s1;
-    int64_t base[PHASES]; /* of a vector's words the first */
+    int64_t phases, words, row, rows, s0, s1, s2; /* words of a row; rows of a matrix */
+    int64_t base[PHASES];                         /* of a vector's words the first */
     _Alignas(64) int32_t lanes[PHASES][WORDS];
 } near_rows;
 
 static bool find_lanes(near_rows *t)
 {
-    int64_t row = 0, place = 0, in_row = 0, part = 0;
+    int64_t row = 0, matrix = 0, place = 0, in_row = 0, part = 0;
     for (int64_t p = 0; p < t->phases; p++) {
         int64_t from[WORDS], first = INT64_MAX;
         for (int64_t i = 0; i < WORDS; i++) {
             from[i] = place + part;
             if (from[i] < first) first = from[i];
             if (++part == t->words) part = 0, place += t->s0;
-            if (++in_row == t->row) in_row = 0, place = ++row * t->s1;
+            if (++in_row < t->row) continue;
+            in_row = 0;
+            if (++row == t->rows) row = 0, matrix++;
+            place = matrix * t->s2 + row * t->s1;
         }
         for (int64_t i = 0; i < WORDS; i++) {
             if (from[i] - first >= 2 * WORDS) return false;
@@ -160,7 +163,8 @@ static bool find_lanes(near_rows *t)
 static void copy_by_lanes(const near_rows *t, int64_t total, int64_t last, int32_t *to,
                           const int32_t *from)
 {
-    int64_t step = t->phases * WORDS / t->row * t->s1;
+    int64_t rows = t->phases * WORDS / t->row;
+    int64_t step = rows / t->rows * t->s2 + rows % t->rows * t->s1;
     for (int64_t at = 0, turn = 0; at < total; turn += step) {
         for (int64_t p = 0; p < t->phases && at < total; p++, at += WORDS) {
             int64_t first = turn + t->base[p], n = last - first;
@@ -187,8 +191,12 @@ static bool copy_near_rows(size_t width, const tn_strided_inner *l, char *dst, c
 {
     if (width != 4 && width != 8) return false;
     int64_t words = (int64_t)width / 4;
-    near_rows t = {
-        .phases = 1, .words = words, .row = l->d0 * words, .s0 = l->src0 / 4, .s1 = l->src1 / 4};
+    near_rows t = {.phases = 1,
+                   .words = words,
+                   .row = l->d0 * words,
+                   .rows = INT64_MAX,
+                   .s0 = l->src0 / 4,
+                   .s1 = l->src1 / 4};
     int64_t total = t.row * l->d1;
     if (t.row * 4 >= 64 || l->src0 % 4 || l->src1 % 4 || total < 4 * WORDS) return false;
     if (total * (l->d2 ? l->d2 : 1) < 16 * t.row * WORDS) return false;
@@ -203,7 +211,35 @@ static bool copy_near_rows(size_t width, const tn_strided_inner *l, char *dst, c
     return true;
 }
 
+static bool copy_near_matrices(size_t width, const tn_strided_inner *l, char *dst, const char *src)
+{
+    int64_t w = (int64_t)width, words = w / 4, of_matrix = l->d1 * l->d0 * words;
+    if (width != 4 && width != 8) return false;
+    if (l->dst0 != w || l->dst1 != l->d0 * w || l->dst2 != l->d1 * l->dst1) return false;
+    if (l->src0 <= 0 || l->src1 <= 0 || l->src2 <= 0) return false;
+    if (l->src0 % 4 || l->src1 % 4 || l->src2 % 4) return false;
+    near_rows t = {.phases = 1,
+                   .words = words,
+                   .row = l->d0 * words,
+                   .rows = l->d1,
+                   .s0 = l->src0 / 4,
+                   .s1 = l->src1 / 4,
+                   .s2 = l->src2 / 4};
+    int64_t total = of_matrix * l->d2;
+    if (total < 16 * of_matrix * WORDS) return false;
+    while (t.phases * WORDS % of_matrix) t.phases++;
+    if (t.phases > PHASES || !find_lanes(&t)) return false;
+    int64_t last = words + (l->d0 - 1) * t.s0 + (l->d1 - 1) * t.s1 + (l->d2 - 1) * t.s2;
+    copy_by_lanes(&t, total, last, (int32_t *)dst, (const int32_t *)src);
+    return true;
+}
+
 #else
+static bool copy_near_matrices(size_t width, const tn_strided_inner *l, char *dst, const char *src)
+{
+    (void)width, (void)l, (void)dst, (void)src;
+    return false;
+}
 static bool copy_near_rows(size_t width, const tn_strided_inner *l, char *dst, const char *src)
 {
     (void)width, (void)l, (void)dst, (void)src;
@@ -281,6 +317,12 @@ void TN_ISA_NAME(tn_copy_loop)(size_t width, const tn_strided_inner *l, char *ds
     for (int64_t i = 0; i == 0 || i < l->d2; i++)
         copy_inner(width, l, dst + i * l->dst2, src + i * l->src2);
     if (l->stream) tn_end_stream();
+}
+
+bool TN_ISA_NAME(tn_matrices_loop)(size_t width, const tn_strided_inner *l, char *dst,
+                                   const char *src)
+{
+    return copy_near_matrices(width, l, dst, src);
 }
 
 void TN_ISA_NAME(tn_fill_loop)(size_t width, const tn_strided_inner *l, char *dst, const char *src)

@@ -29,6 +29,23 @@ tn_strided_loop_fn tn_fill_loop_baseline, tn_fill_loop_avx2, tn_fill_loop_avx512
 typedef bool tn_weave_loop_fn(size_t width, const tn_strided_inner *l, char *dst, const char *src);
 tn_weave_loop_fn tn_weave_loop_baseline, tn_weave_loop_avx2, tn_weave_loop_avx512;
 
+/* d2 matrices side by side in the destination, whose elements lie near each other in the source:
+ * false where that isn't so or nothing is known for it. */
+tn_weave_loop_fn tn_matrices_loop_baseline, tn_matrices_loop_avx2, tn_matrices_loop_avx512;
+
+static inline bool tn_matrices_loop(size_t width, const tn_strided_inner *l, char *dst,
+                                    const char *src)
+{
+#if defined(__x86_64__)
+    switch (tn_cpu_isa()) {
+    case TN_ISA_AVX512: return tn_matrices_loop_avx512(width, l, dst, src);
+    case TN_ISA_AVX2: return tn_matrices_loop_avx2(width, l, dst, src);
+    default: break;
+    }
+#endif
+    return tn_matrices_loop_baseline(width, l, dst, src);
+}
+
 static inline bool tn_weave_loop(size_t width, const tn_strided_inner *l, char *dst,
                                  const char *src)
 {

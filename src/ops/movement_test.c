@@ -484,10 +484,30 @@ TEST(large_transposes_are_right_and_quick)
     free(out);
 }
 
+/* Each element k times. */
+TEST(elements_are_repeated)
+{
+    enum { N = 133, MOST = N * 17 };
+    static uint64_t x[N], got[MOST];
+    static const char *const types[] = {"i8", "i16", "i32", "i64"};
+    for (int i = 0; i < N; i++) x[i] = (uint64_t)i * 0x9E3779B97F4A7C15;
+    for (int k = 2; k <= 17; k++)
+        for (int t = 0; t < 4; t++) {
+            char from[40], to[40];
+            snprintf(from, sizeof from, "%dx%s", N, types[t]);
+            snprintf(to, sizeof to, "%dx%dx%s", N, k, types[t]);
+            tn_op *op = make_op(TN_OP_broadcast_in_dim, from, to);
+            SET_INTS(op, broadcast_dimensions, 0);
+            RUN(op, IN(x), OUT(got));
+            for (int i = 0; i < N * k; i++)
+                assert_memory_equal((char *)got + (i << t), (char *)x + (i / k << t), 1 << t);
+        }
+}
+
 /* Matrices of a batch, of less than a cache line. */
 TEST(small_matrices_are_transposed)
 {
-    enum { BATCH = 21, MOST = BATCH * 9 * 9 };
+    enum { BATCH = 277, MOST = BATCH * 9 * 9 };
     static uint64_t x[MOST], out[MOST];
     for (int rows = 2; rows < 9; rows++)
         for (int columns = 2; columns < 9; columns++)
@@ -519,6 +539,7 @@ static int run_all(void)
         cmocka_unit_test(iota_counts_along_a_dimension),
         cmocka_unit_test(broadcast_in_dim_maps_dimensions),
         cmocka_unit_test(broadcast_prepends_dimensions),
+        cmocka_unit_test(elements_are_repeated),
         cmocka_unit_test(transpose_permutes),
         cmocka_unit_test(slice_takes_steps),
         cmocka_unit_test(reverse_turns_dimensions),

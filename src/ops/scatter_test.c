@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "kernels/half.h"
 #include "ops/op_test.h"
 
 static void set_dims(tn_op *op)
@@ -133,6 +134,36 @@ TEST(narrow_floats_round_at_each_update)
     float wide[1];
     RUN(op, IN(x, at, update), OUT(wide));
     EXPECT(float, wide, 259);
+}
+
+/* Sums of f16 and bf16, of elements and of windows, with infinities, NaN and subnormal numbers. */
+TEST(sums_of_halves_round_at_each_update)
+{
+    enum { N = 2000, PLACES = 9, W = 37 };
+    static uint16_t x[PLACES * W], update[N * W], got[PLACES * W], want[PLACES * W];
+    static int32_t at[N];
+    for (int wide = 0; wide < 2; wide++)
+        for (int b = 0; b < 2; b++) {
+            const char *e = b ? "bf16" : "f16";
+            int w = wide ? W : 1;
+            char operands[80], result[40];
+            snprintf(operands, sizeof operands, "%dx%dx%s, %dx1xi32, %dx%dx%s", PLACES, w, e, N, N,
+                     w, e);
+            snprintf(result, sizeof result, "%dx%dx%s", PLACES, w, e);
+            tn_op *op = element_op(operands, result, TN_OP_add, e);
+            SET_INTS(op, update_window_dims, 1);
+            for (int i = 0; i < PLACES * w; i++) want[i] = x[i] = (uint16_t)random_below(0x5000);
+            for (int i = 0; i < N * w; i++) update[i] = (uint16_t)random_below(0x7900);
+            update[7] = b ? 0x7f81 : 0x7c01;
+            for (int i = 0; i < N; i++) at[i] = (int32_t)random_below(PLACES);
+            for (int i = 0; i < N * w; i++) {
+                uint16_t *to = &want[at[i / w] * w + i % w];
+                *to = b ? tn_bf16_of_f32(tn_f32_of_bf16(*to) + tn_f32_of_bf16(update[i]))
+                        : tn_f16_of_f32(tn_f32_of_f16(*to) + tn_f32_of_f16(update[i]));
+            }
+            RUN(op, IN(x, at, update), OUT(got));
+            for (int i = 0; i < PLACES * w; i++) assert_int_equal(got[i], want[i]);
+        }
 }
 
 /* Rows of a table, contiguous and transposed, with and without threads. */
@@ -275,6 +306,7 @@ int main(void)
         cmocka_unit_test(one_window_lies_anywhere_or_is_left_out),
         cmocka_unit_test(unsigned_indices_are_large_not_negative),
         cmocka_unit_test(narrow_floats_round_at_each_update),
+        cmocka_unit_test(sums_of_halves_round_at_each_update),
         cmocka_unit_test(rows_are_added),
         cmocka_unit_test(extremes_of_zeros_and_nans),
         cmocka_unit_test(segments_are_summed_in_order),

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/interleave.h"
 #include "kernels/strided_loops.h"
 #include "kernels/transpose.h"
 
@@ -143,6 +144,17 @@ static bool weave(size_t width, const inner *l, char *dst, const char *src)
 DEFINE_MATRICES(uint32_t)
 DEFINE_MATRICES(uint64_t)
 
+/* Each of many elements a few times in a row. */
+static bool repeat(size_t width, const inner *l, char *dst, const char *src)
+{
+    int64_t w = (int64_t)width;
+    if (width > 8 || l->d0 > TN_REPEATED || l->d0 < 2 || l->d1 < 16 || l->stream) return false;
+    if (l->dst0 != w || l->dst1 != l->d0 * w || l->src1 != w) return false;
+    int64_t n = l->d0 * l->d1, i = tn_repeat(width, l->d0, src, l->d1, 0, n, dst);
+    for (; i < n; i++) memcpy(dst + i * w, src + i / l->d0 * w, width);
+    return true;
+}
+
 enum { SMALL_SIDE = 8 };
 
 static bool are_small(int kind, size_t width, const inner *l)
@@ -158,11 +170,13 @@ static void run_inner(int kind, size_t width, const inner *l, char *dst, const c
         return;
     }
     if (are_small(kind, width, l)) {
-        (width == 4 ? matrices_uint32_t : matrices_uint64_t)(l, dst, src);
+        if (!tn_matrices_loop(width, l, dst, src))
+            (width == 4 ? matrices_uint32_t : matrices_uint64_t)(l, dst, src);
         return;
     }
     for (int64_t i = 0; i < l->d2; i++, dst += l->dst2, src += l->src2) {
         if (weave(width, l, dst, src)) continue;
+        if (kind == FILL && repeat(width, l, dst, src)) continue;
         if (kind == FILL) tn_fill_loop(width, l, dst, src);
         else transpose_loop(width, l->stream, l, dst, src);
     }
