@@ -2,6 +2,7 @@
 /* Compiled once for each instruction set. */
 #include "kernels/strided_loops.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/interleave.h"
@@ -70,13 +71,20 @@ static bool stream_rows(size_t width, const tn_strided_inner *l, char *dst, cons
         memcpy(to, &head, SIZE);                                                                   \
         memcpy(to + run - SIZE, &tail, SIZE);                                                      \
     }
-/* Of 64 bytes or more. */
+/* Of 64 bytes or more. What lies far from row to row is asked for some rows before. */
+enum { ROWS_AHEAD = 4, FAR_APART = 512 };
 static void copy_long_rows(const tn_strided_inner *l, int64_t run, char *dst, const char *src)
 {
+    bool far = llabs(l->src1) >= FAR_APART;
     for (int64_t i = 0; i < l->d1; i++) {
         char *to = dst + i * l->dst1;
         const char *from = src + i * l->src1;
-        for (int64_t k = 0; k + 64 < run; k += 64) memcpy(to + k, from + k, 64);
+        uintptr_t next = (uintptr_t)from + (far ? (uintptr_t)(ROWS_AHEAD * l->src1) : 0);
+        for (int64_t k = 0; k + 64 < run; k += 64) {
+            __builtin_prefetch((const void *)(next + (uintptr_t)k));
+            memcpy(to + k, from + k, 64);
+        }
+        __builtin_prefetch((const void *)(next + (uintptr_t)run - 64));
         memcpy(to + run - 64, from + run - 64, 64);
     }
 }
