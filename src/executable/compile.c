@@ -272,7 +272,7 @@ typedef struct {
 static tn_status *print(void *ctx)
 {
     print_request *r = ctx;
-    r->text = tn_module_print(r->e->module, r->arena, &r->size);
+    r->text = tn_module_print_for_mlir(r->e->module, r->arena, &r->size);
     return NULL;
 }
 

@@ -297,5 +297,8 @@ tn_status *tn_op_error(tn_code code, const char *file, int line, const tn_op *op
 
 /* Prints the module in MLIR's generic form into the arena; *size without the final NUL. */
 char *tn_module_print(const tn_module *m, tn_arena *a, size_t *size);
+/* The same for readers that know StableHLO alone: ops of Tenon's own are custom calls, without
+ * their attributes and regions. */
+char *tn_module_print_for_mlir(const tn_module *m, tn_arena *a, size_t *size);
 
 #endif

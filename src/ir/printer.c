@@ -19,6 +19,7 @@ typedef struct {
     name *names; /* a hash; capacity is a power of two */
     size_t capacity;
     uint32_t n_results, n_args; /* numbers given so far */
+    bool is_for_mlir;
 } printer;
 
 static size_t count_values(const tn_region *r)
@@ -109,18 +110,23 @@ static void print_op(printer *p, const tn_op *op, int indent)
     bool returns = op->kind == TN_OP_return && op->region && !op->region->parent;
     tn_text_put(t, "%*s", indent, "");
     print_results(p, op);
-    tn_text_put(t, "\"%s\"(", returns ? "func.return" : tn_op_text(op));
+    bool is_call = p->is_for_mlir && !strncmp(tn_op_text(op), "tenon.", 6);
+    tn_text_put(t, "\"%s\"(",
+                returns   ? "func.return"
+                : is_call ? "stablehlo.custom_call"
+                          : tn_op_text(op));
     for (uint32_t i = 0; i < op->n_operands; i++) {
         if (i) tn_text_put(t, ", ");
         print_value(p, op->operands[i]);
     }
     tn_text_put(t, ")");
-    tn_print_properties(t, op);
-    for (uint32_t i = 0; i < op->n_regions; i++) {
+    if (is_call) tn_text_put(t, " <{call_target_name = \"%s\"}>", tn_op_text(op));
+    else tn_print_properties(t, op);
+    for (uint32_t i = 0; i < op->n_regions && !is_call; i++) {
         tn_text_put(t, i ? ", " : " (");
         print_region(p, &op->regions[i], indent);
     }
-    if (op->n_regions) tn_text_put(t, ")");
+    if (op->n_regions && !is_call) tn_text_put(t, ")");
     if (op->n_extra && !(op->n_extra == 1 && tn_print_typed_config(op))) {
         tn_text_put(t, " ");
         tn_print_dict(t, op->extra, op->n_extra);
@@ -173,9 +179,9 @@ static void print_function(printer *p, const tn_function *f)
     tn_text_put(t, "  }\n");
 }
 
-char *tn_module_print(const tn_module *m, tn_arena *a, size_t *size)
+static char *print_module(const tn_module *m, tn_arena *a, bool is_for_mlir, size_t *size)
 {
-    printer p = {.text = {.arena = a}, .capacity = 16};
+    printer p = {.text = {.arena = a}, .capacity = 16, .is_for_mlir = is_for_mlir};
     size_t n_values = 0;
     for (const tn_function *f = m->functions; f; f = f->next) n_values += count_values(&f->body);
     while (p.capacity < n_values * 2) p.capacity *= 2;
@@ -198,4 +204,14 @@ char *tn_module_print(const tn_module *m, tn_arena *a, size_t *size)
     char *text = tn_text_end(&p.text);
     *size = p.text.size;
     return text;
+}
+
+char *tn_module_print(const tn_module *m, tn_arena *a, size_t *size)
+{
+    return print_module(m, a, false, size);
+}
+
+char *tn_module_print_for_mlir(const tn_module *m, tn_arena *a, size_t *size)
+{
+    return print_module(m, a, true, size);
 }

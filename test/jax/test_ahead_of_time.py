@@ -39,6 +39,18 @@ def test_text():
     assert text is None or "64,32" in text or "64x32" in text
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: jax.random.uniform(jax.random.key(0), (9,)) + x[0, 0],
+    lambda x: jnp.take_along_axis(x, jnp.argsort(x), -1),
+    lambda x: jax.lax.top_k(x, 3),
+    lambda x: x.astype(jnp.bfloat16).astype(jnp.float32) @ x.T,
+    lambda x: jax.lax.erf(x),
+])  # fmt: skip
+def test_text_of_programs_with_ops_of_our_own(f):
+    program = jax.jit(f).lower(jax.ShapeDtypeStruct((8, 64), jnp.float32)).compile()
+    assert program.as_text().startswith("HloModule") and program.cost_analysis() is not None
+
+
 def test_serialized_program_runs():
     program, x = compiled()
     blob, in_tree, out_tree = serialize_executable.serialize(program)
