@@ -433,7 +433,7 @@ static void enter_ops(tn_parser *p)
 tn_status *tn_parse_read_written(tn_parser *p)
 {
     const tn_parser outer = *p;
-    if (!p->ops.n) enter_ops(p);
+    if (p->written.n && !p->ops.n) enter_ops(p);
     p->is_binary = false;
     for (uint32_t i = 0; i < p->written.n; i++) {
         const tn_parse_written_function *w = p->written.items[i];
