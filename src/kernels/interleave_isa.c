@@ -76,6 +76,20 @@ static void make_table(table *t, int k, int words, bool back, int n_out)
     }
 }
 
+/* Tiles of a program ask for the same one again and again. */
+static const table *table_of(int64_t k, size_t width, bool back, int64_t n_out)
+{
+    static _Thread_local struct {
+        uint32_t key; /* 0: none */
+        table t;
+    } kept;
+    uint32_t key =
+        (uint32_t)k | (uint32_t)n_out << 8 | (uint32_t)width << 16 | (uint32_t)back << 24;
+    if (kept.key != key) make_table(&kept.t, (int)k, (int)width / 4, back, (int)n_out);
+    kept.key = key;
+    return &kept.t;
+}
+
 TN_INLINE words_t gather_words(const table *t, int v, int k, const char *const *from, int64_t at)
 {
     words_t out = {0};
@@ -86,10 +100,10 @@ TN_INLINE words_t gather_words(const table *t, int v, int k, const char *const *
 TN_INLINE int64_t interleave_some(const table *t, int k, int64_t n, int64_t step,
                                   const char *const *src, char *dst)
 {
-    int64_t i = 0;
-    for (; i + step <= n; i += step, dst += k * TN_VB)
+    int64_t i = 0, at = 0;
+    for (; i + step <= n; i += step, at += TN_VB, dst += k * TN_VB)
         for (int v = 0; v < k; v++) {
-            words_t out = gather_words(t, v, k, src, i * (TN_VB / step));
+            words_t out = gather_words(t, v, k, src, at);
             memcpy(dst + v * TN_VB, &out, TN_VB);
         }
     return i;
@@ -98,13 +112,13 @@ TN_INLINE int64_t interleave_some(const table *t, int k, int64_t n, int64_t step
 TN_INLINE int64_t separate_some(const table *t, int k, int64_t n, int64_t step, const char *src,
                                 int n_out, char *const *dst)
 {
-    int64_t i = 0;
-    for (; i + step <= n; i += step, src += k * TN_VB) {
+    int64_t i = 0, at = 0;
+    for (; i + step <= n; i += step, at += TN_VB, src += k * TN_VB) {
         const char *from[MOST];
         for (int j = 0; j < k; j++) from[j] = src + j * TN_VB;
         for (int v = 0; v < n_out; v++) {
             words_t out = gather_words(t, v, k, from, 0);
-            memcpy(dst[v] + i * (TN_VB / step), &out, TN_VB);
+            memcpy(dst[v] + at, &out, TN_VB);
         }
     }
     return i;
@@ -117,14 +131,13 @@ int64_t TN_ISA_NAME(tn_interleave)(size_t width, int64_t k, const char *const *s
 {
 #if defined __AVX2__
     if (!is_worth_it(width, k, n)) return 0;
-    table t;
-    make_table(&t, (int)k, (int)width / 4, false, (int)k);
+    const table *t = table_of(k, width, false, k);
     int64_t step = TN_VB / (int64_t)width;
     switch (k) {
-    case 2: return interleave_some(&t, 2, n, step, src, dst);
-    case 3: return interleave_some(&t, 3, n, step, src, dst);
-    case 4: return interleave_some(&t, 4, n, step, src, dst);
-    default: return interleave_some(&t, (int)k, n, step, src, dst);
+    case 2: return interleave_some(t, 2, n, step, src, dst);
+    case 3: return interleave_some(t, 3, n, step, src, dst);
+    case 4: return interleave_some(t, 4, n, step, src, dst);
+    default: return interleave_some(t, (int)k, n, step, src, dst);
     }
 #else
     (void)width, (void)k, (void)src, (void)n, (void)dst;
@@ -169,14 +182,18 @@ int64_t TN_ISA_NAME(tn_separate)(size_t width, int64_t k, const char *src, int64
 #endif
 #if defined __AVX2__
     if (!is_worth_it(width, k, n)) return 0;
-    table t;
-    make_table(&t, (int)k, (int)width / 4, true, (int)n_out);
+    const table *t = table_of(k, width, true, n_out);
     int64_t step = TN_VB / (int64_t)width;
     switch (k) {
-    case 2: return separate_some(&t, 2, n, step, src, (int)n_out, dst);
-    case 3: return separate_some(&t, 3, n, step, src, (int)n_out, dst);
-    case 4: return separate_some(&t, 4, n, step, src, (int)n_out, dst);
-    default: return separate_some(&t, (int)k, n, step, src, (int)n_out, dst);
+#define OF(k)                                                                                      \
+    case k:                                                                                        \
+        return n_out == 1 ? separate_some(t, k, n, step, src, 1, dst)                              \
+                          : separate_some(t, k, n, step, src, (int)n_out, dst);
+        OF(2)
+        OF(3)
+        OF(4)
+#undef OF
+    default: return separate_some(t, (int)k, n, step, src, (int)n_out, dst);
     }
 #else
     (void)width, (void)k, (void)src, (void)n, (void)n_out, (void)dst;

@@ -70,29 +70,29 @@ FUNCTION(logistic)
 
 /* |a| from 0 to where all is 1 in 8 parts, whose bounds are where FMA(|a|, 7.5 / 9.02, 1/2) passes
  * 3/4, 1, 3/2, 2, 3, 4 and 6; the tables begin with the fifth. In each a polynomial in the distance
- * y from a point of which tanh is nearly a float (in the last part an eighth of a unit below one,
- * so that it ends at 1), but for the first: |a| + y p there, whose p keeps off the numbers below
- * the normal ones. */
-static const float tanh_at[8] = {0x1.265f5ep+1f, 0x1.ccda48p+1f, 0x1.533d38p+2f, 0x1.e77accp+2f,
+ * y from a point of which tanh is nearly a float, which is near enough to the end of the part for y
+ * to be less than tanh; but for the first: |a| + y p there, whose p keeps off the numbers below the
+ * normal ones. */
+static const float tanh_at[8] = {0x1.265f5ep+1f, 0x1.ccda48p+1f, 0x1.697566p+2f, 0x1.03ae5ap+3f,
                                  0.0f,           0x1.ae1b36p-2f, 0x1.b32018p-1f, 0x1.80160ap+0f};
-static const float tanh_0[8] = {0x1.f5ce16p-1f, 0x1.ff3c98p-1f, 0x1.fff97ap-1f, 0x1.fffffp-1f,
+static const float tanh_0[8] = {0x1.f5ce16p-1f, 0x1.ff3c98p-1f, 0x1.fffcbep-1f, 0x1.fffffap-1f,
                                 0.0f,           0x1.967a9ap-2f, 0x1.61c9ep-1f,  0x1.cf778ep-1f};
-static const float tanh_1[8] = {0x1.42fd8p-5f, 0x1.86856cp-9f, 0x1.a196cap-14f, 0x1.041c6p-20f,
+static const float tanh_1[8] = {0x1.42fd8p-5f, 0x1.86856cp-9f, 0x1.a07db2p-15f, 0x1.7f9fe2p-22f,
                                 0x1.0p-30f,    0x1.af52dcp-1f, 0x1.0b88d6p-1f,  0x1.71dca8p-3f};
-static const float tanh_2[8] = {-0x1.3c8e5ep-5f, -0x1.85f2a2p-9f, -0x1.a21ap-14f,  -0x1.04324cp-20f,
+static const float tanh_2[8] = {-0x1.3c8e5ep-5f, -0x1.85f2a2p-9f, -0x1.a0a4cp-15f, -0x1.7f111cp-22f,
                                 -0x1.1e26bp-23f, -0x1.566ep-2f,   -0x1.71bac8p-2f, -0x1.4ecd52p-3f};
-static const float tanh_3[8] = {0x1.953fap-6f,   0x1.032f34p-9f,  0x1.157d3ap-14f, 0x1.58dbfcp-21f,
+static const float tanh_3[8] = {0x1.953fap-6f,   0x1.032f34p-9f,  0x1.19faa2p-15f, 0x1.036f18p-22f,
                                 -0x1.555326p-2f, -0x1.2f3b0ep-3f, 0x1.3470bap-4f,  0x1.678fc2p-4f};
-static const float tanh_4[8] = {-0x1.74764ap-7f,  -0x1.015722p-10f, -0x1.10b20cp-15f,
-                                -0x1.568d4cp-22f, -0x1.687e88p-13f, 0x1.5caa1p-3f,
+static const float tanh_4[8] = {-0x1.74764ap-7f,  -0x1.015722p-10f, -0x1.1753b8p-16f,
+                                -0x1.065b76p-23f, -0x1.687e88p-13f, 0x1.5caa1p-3f,
                                 0x1.17fc18p-4f,   -0x1.99420ep-6f};
-static const float tanh_5[8] = {0x1.e9c9c2p-9f, 0x1.972be4p-12f, 0x1.c68eap-17f,  0x1.2212c4p-23f,
+static const float tanh_5[8] = {0x1.e9c9c2p-9f, 0x1.972be4p-12f, 0x1.7c5328p-18f, 0x1.59305ep-25f,
                                 0x1.14568ap-3f, 0x1.46fcc6p-14f, -0x1.edd996p-5f, -0x1.5e262cp-9f};
-static const float tanh_6[8] = {-0x1.6ef1f4p-11f, -0x1.1437b4p-13f, -0x1.60aacep-18f,
-                                -0x1.a734b6p-25f, -0x1.d47446p-8f,  -0x1.0614fp-4f,
+static const float tanh_6[8] = {-0x1.6ef1f4p-11f, -0x1.1437b4p-13f, -0x1.362752p-19f,
+                                -0x1.f1b228p-27f, -0x1.d47446p-8f,  -0x1.0614fp-4f,
                                 0x1.464ca4p-7f,   0x1.dc1926p-8f};
-static const float tanh_7[8] = {-0x1.4c8de8p-18f, 0x1.25a954p-15f, 0x1.485a0cp-20f,
-                                0x1.58489ap-27f,  -0x1.4c9656p-5f, 0x1.db05f6p-6f,
+static const float tanh_7[8] = {-0x1.4c8de8p-18f, 0x1.25a954p-15f, 0x1.47bd42p-20f,
+                                0x1.55c6e4p-27f,  -0x1.4c9656p-5f, 0x1.db05f6p-6f,
                                 0x1.3c224ep-7f,   -0x1.ecaee6p-9f};
 
 FUNCTION(tanh)
@@ -105,8 +105,7 @@ FUNCTION(tanh)
     p = FMA(p, y, AT(tanh_3, i));
     p = FMA(p, y, AT(tanh_2, i));
     p = FMA(p, y, AT(tanh_1, i));
-    V most = MORE(AT(tanh_0, i), LESS(K(0.35f), x));
-    return WITH_SIGN(FMA(p, y, most), a);
+    return WITH_SIGN(FMA(p, y, MORE(AT(tanh_0, i), y)), a);
 }
 
 /* |a| from 0 to where all is 1 in 8 parts of one width, which FMA(|a|, 7.49 / 3.92, ROUNDER)
