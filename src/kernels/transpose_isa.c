@@ -92,7 +92,6 @@ typedef uint64_t v8 __attribute__((vector_size(16)));
         for (int x = 0; x < N; x++) put_line(dst + x * s->dst_row, tile + x * LINE, stream);       \
     }
 DEFINE_SQUARE(1, 4)
-DEFINE_SQUARE(2, 3)
 #if !defined __AVX512F__
 DEFINE_SQUARE(4, 2)
 DEFINE_SQUARE(8, 1)
@@ -100,7 +99,10 @@ DEFINE_SQUARE(8, 1)
 #define lines_8 tiled_8
 #endif
 #define lines_1 tiled_1
+#if !defined __AVX512BW__
+DEFINE_SQUARE(2, 3)
 #define lines_2 tiled_2
+#endif
 
 TN_INLINE void lines_16(const tn_transpose_shape *s, char *dst, const char *src, bool stream)
 {
@@ -122,6 +124,26 @@ TN_INLINE void lines_4(const tn_transpose_shape *s, char *dst, const char *src, 
     tn_transpose16(r);
     UNROLL for (int i = 0; i < 16; i++) put_vector(dst + i * s->dst_row, r[i], stream);
 }
+
+#if defined __AVX512BW__
+/* Elements of two rows next to each other are one of 4 bytes; half of the columns at a time. */
+TN_INLINE void lines_2(const tn_transpose_shape *s, char *dst, const char *src, bool stream)
+{
+    UNROLL for (int half = 0; half < 2; half++)
+    {
+        __m512i r[16];
+        UNROLL for (int i = 0; i < 16; i++)
+        {
+            __m512i a = _mm512_loadu_si512(src + 2 * i * s->src_row);
+            __m512i b = _mm512_loadu_si512(src + (2 * i + 1) * s->src_row);
+            r[i] = half ? _mm512_unpackhi_epi16(a, b) : _mm512_unpacklo_epi16(a, b);
+        }
+        tn_transpose16(r);
+        UNROLL for (int i = 0; i < 16; i++)
+            put_vector(dst + (i / 4 * 8 + i % 4 + 4 * half) * s->dst_row, r[i], stream);
+    }
+}
+#endif
 
 /* Eight rows of eight. */
 TN_INLINE void lines_8(const tn_transpose_shape *s, char *dst, const char *src, bool stream)
@@ -173,13 +195,16 @@ static void edge(size_t width, const tn_transpose_shape *t, int64_t rows, int64_
         for (int64_t y = 0; y < t->rows; y += ROWS) {                                              \
             int64_t rows = t->rows - y < ROWS ? t->rows - y : ROWS;                                \
             for (int64_t i = 0; i < t->columns; i += N) {                                          \
-                int64_t columns = t->columns - i < N ? t->columns - i : N;                         \
+                int64_t columns = t->columns - i < N ? t->columns - i : N, x = i;                  \
+                /* What is no whole square is part of one that reaches back. */                    \
+                if (t->columns >= N && columns < N) x = t->columns - N, columns = N;               \
                 for (int64_t j = y; j < y + rows; j += N) {                                        \
-                    int64_t left = y + rows - j < N ? y + rows - j : N;                            \
-                    char *d = dst + i * t->dst_row + j * W;                                        \
-                    const char *s = src + j * t->src_row + i * W;                                  \
+                    int64_t left = y + rows - j < N ? y + rows - j : N, z = j;                     \
+                    if (t->rows >= N && left < N) z = t->rows - N, left = N;                       \
+                    char *d = dst + x * t->dst_row + z * W;                                        \
+                    const char *s = src + z * t->src_row + x * W;                                  \
                     if (left < N || columns < N) edge(W, t, left, columns, d, s);                  \
-                    else if (t->stream) lines_##W(t, d, s, true);                                  \
+                    else if (t->stream && x == i && z == j) lines_##W(t, d, s, true);              \
                     else lines_##W(t, d, s, false);                                                \
                 }                                                                                  \
             }                                                                                      \

@@ -314,16 +314,16 @@ static tn_status *scatter_all_elements(const job *j, work *w)
 
 /* --- by loops of indexed.h --- */
 
-/* Elements of parts [begin, end) of the operand, along the dimension of the index. Within a part
- * updates are applied in order, and no window reaches into another part. */
-static void scatter_indexed(void *ctx, int64_t begin, int64_t end)
+/* Windows [at, last) into elements of parts [begin, end) of `out`, along the dimension of the
+ * index. Within a part updates are applied in order, and no window reaches into another part. */
+static void scatter_range(const job *j, char *out, int64_t at, int64_t last, int64_t begin,
+                          int64_t end)
 {
-    const job *j = ctx;
     const tn_windows *w = &j->windows;
     int64_t dims = w->components[0].limit + 1, width = (int64_t)j->combiner.parts[0].to_width;
     tn_window_loop inner = tn_windows_innermost(w);
-    for (int64_t at = 0; at < w->n;) {
-        tn_window_run first = tn_windows_run(w, at, w->n);
+    while (at < last) {
+        tn_window_run first = tn_windows_run(w, at, last);
         tn_indexed_run r = {.indices = (const char *)w->indices +
                                        first.index * (w->index_type == TN_I64 ? 8 : 4),
                             .index = w->index_type,
@@ -335,14 +335,77 @@ static void scatter_indexed(void *ctx, int64_t begin, int64_t end)
                             .operand_step = inner.operand * width,
                             .other_step = inner.other * width,
                             .size = j->size,
-                            .operand = (char *)j->results[0].data + first.operand * width,
+                            .operand = out + first.operand * width,
                             .other = (char *)j->updates[0].data + first.other * width};
         j->indexed(&r);
         at += first.n;
     }
 }
 
+static void scatter_indexed(void *ctx, int64_t begin, int64_t end)
+{
+    const job *j = ctx;
+    scatter_range(j, j->results[0].data, 0, j->windows.n, begin, end);
+}
+
 enum { IN_CACHE = 1 << 20 /* bytes */ };
+
+/* --- a table of its own for each thread, where the order of updates is no matter --- */
+
+enum { TABLES = 8, TABLE_BYTES = 1 << 16, FEWEST = 16384 };
+
+typedef struct {
+    job *j;
+    int64_t n; /* tables; the first is the result */
+    char *tables[TABLES];
+} shared_out;
+
+static bool is_integer_combiner(const job *j)
+{
+    switch ((int)j->combiner.kernel_op) {
+    case TN_OP_add:
+    case TN_OP_maximum:
+    case TN_OP_minimum:
+    case TN_OP_and:
+    case TN_OP_or: break;
+    default: return false;
+    }
+    return tn_is_integer(j->combiner.parts[0].to);
+}
+
+static void scatter_to_table(void *ctx, int64_t begin, int64_t end)
+{
+    const shared_out *s = ctx;
+    int64_t n = s->j->windows.n;
+    for (int64_t t = begin; t < end; t++)
+        scatter_range(s->j, s->tables[t], n * t / s->n, n * (t + 1) / s->n, 0, s->j->n_parts);
+}
+
+/* False: it isn't done. */
+static bool scatter_shared_out(job *j, const tn_eval_context *ctx)
+{
+    const tn_combiner_part *p = &j->combiner.parts[0];
+    int64_t elements = tn_type_elements(j->results[0].type);
+    size_t bytes = (size_t)elements * p->to_width;
+    shared_out s = {.j = j, .n = tn_thread_pool_size(ctx->pool)};
+    if (s.n > TABLES) s.n = TABLES;
+    if (s.n < 2 || j->size != 1 || j->windows.n < FEWEST || j->overwrites) return false;
+    if (elements * p->to_width > TABLE_BYTES || elements > j->windows.n / 8) return false;
+    if (!is_integer_combiner(j) || tn_windows_run(&j->windows, 0, j->windows.n).n < j->windows.n)
+        return false;
+    s.tables[0] = j->results[0].data;
+    bool adds = j->combiner.kernel_op == TN_OP_add;
+    for (int64_t i = 1; i < s.n; i++) {
+        if (!(s.tables[i] = tn_scratch_alloc(ctx->scratch, bytes))) return false;
+        if (adds) memset(s.tables[i], 0, bytes);
+        else memcpy(s.tables[i], s.tables[0], bytes);
+    }
+    tn_parallel_for(ctx->pool, s.n, (double)j->windows.n / (double)s.n, scatter_to_table, &s);
+    for (int64_t i = 1; i < s.n; i++)
+        tn_kernel_run(&j->combiner.kernel, (size_t)elements,
+                      (const void *[]){s.tables[0], s.tables[i]}, s.tables[0]);
+    return true;
+}
 
 /* Finds the loop. `whole`: windows are of size 1 in the dimension of the index. */
 static void find_indexed(job *j, bool whole, int threads)
@@ -502,6 +565,7 @@ tn_status *tn_eval_scatter(const tn_op *op, const tn_eval_context *ctx, const tn
     }
     bool whole = d.index_map.n == 1 && sizes[d.index_map.v[0]] == 1;
     find_indexed(&j, whole, tn_thread_pool_size(ctx->pool));
+    if (j.indexed && scatter_shared_out(&j, ctx)) return NULL;
     if (j.indexed) {
         double each = 0.5 + (1 + 0.2 * (double)j.size) / (double)j.n_parts;
         tn_parallel_for(ctx->pool, j.n_parts, (double)j.windows.n * each, scatter_indexed, &j);

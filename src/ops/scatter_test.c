@@ -166,6 +166,33 @@ TEST(sums_of_halves_round_at_each_update)
         }
 }
 
+/* Many updates of few integers: threads have tables of their own. */
+TEST(integers_are_counted_by_several_threads)
+{
+    enum { N = 40000, PLACES = 300 };
+    static int32_t x[PLACES], out[PLACES], want[PLACES], update[N], at[N];
+    static const tn_op_kind kinds[] = {TN_OP_add, TN_OP_maximum, TN_OP_minimum, TN_OP_and};
+    assert_null(tn_thread_pool_create(3, &pool));
+    for (int k = 0; k < 4; k++) {
+        tn_op *op = element_op("300xi32, 40000x1xi32, 40000xi32", "300xi32", kinds[k], "i32");
+        for (int i = 0; i < PLACES; i++) want[i] = x[i] = (int32_t)random_below(1000) - 500;
+        for (int i = 0; i < N; i++) {
+            update[i] = (int32_t)random_below(1 << 30) - (1 << 29);
+            at[i] = (int32_t)random_below(PLACES + 20) - 10;
+            if (at[i] < 0 || at[i] >= PLACES) continue;
+            int32_t *to = &want[at[i]], u = update[i];
+            *to = k == 0   ? (int32_t)((uint32_t)*to + (uint32_t)u)
+                  : k == 1 ? (u > *to ? u : *to)
+                  : k == 2 ? (u < *to ? u : *to)
+                           : *to & u;
+        }
+        RUN(op, IN(x, at, update), OUT(out));
+        assert_memory_equal(out, want, sizeof out);
+    }
+    tn_thread_pool_destroy(pool);
+    pool = NULL;
+}
+
 /* Rows of a table, contiguous and transposed, with and without threads. */
 TEST(rows_are_added)
 {
@@ -307,6 +334,7 @@ int main(void)
         cmocka_unit_test(unsigned_indices_are_large_not_negative),
         cmocka_unit_test(narrow_floats_round_at_each_update),
         cmocka_unit_test(sums_of_halves_round_at_each_update),
+        cmocka_unit_test(integers_are_counted_by_several_threads),
         cmocka_unit_test(rows_are_added),
         cmocka_unit_test(extremes_of_zeros_and_nans),
         cmocka_unit_test(segments_are_summed_in_order),
