@@ -8,6 +8,7 @@
 #include "ops/elementwise.h"
 
 enum { LARGEST_PIECE = 3000, MOST_COUNTS = 1 << 16 };
+enum { DIVIDED_AT_LEAST = 512 /* columns, for which a reciprocal is worth its time */ };
 enum { ASKED_FOR_FROM = 1 << 20 /* bytes, which no cache holds */ };
 /* Bytes of rows that are asked for, and of those that the nearest cache has room for besides. */
 enum { ASKED_ROW = 128 << 10, NEAR_ROW = 8 << 10 };
@@ -450,6 +451,7 @@ static uint32_t row_in_register(const tn_row_maker *m, const tn_rows_step *s, ui
 
 SMALL void tn_row_find_divisors(tn_row_maker *m)
 {
+    if (m->columns < DIVIDED_AT_LEAST) return;
     for (uint32_t i = 0; i < m->p->n_steps; i++) {
         const tn_rows_step *s = &m->p->steps[i];
         if (!s->tile || s->per_row == 1) continue;
@@ -476,7 +478,8 @@ static void divide_by_row(tn_row_maker *m, uint32_t first, tn_jv row, tn_jv reci
     }
 }
 
-/* The reciprocal of what a micro-op divides by, where it has one. */
+/* The reciprocal of what a micro-op divides by, where it has one. The lanes behind a row have
+ * quotients that are far from 1. */
 static tn_jv reciprocal_for(tn_row_maker *m, const tn_rows_step *s, uint32_t op)
 {
     const micro *x = &s->tile->source->ops[op];
@@ -526,7 +529,7 @@ SMALL void tn_row_run_tile(tn_row_maker *m, const tn_rows_step *s, uint32_t grou
                 }
                 if (in[k] == NONE) m->failed = true;
             }
-            reciprocal = reciprocal_for(m, s, i);
+            if (group != m->masked) reciprocal = reciprocal_for(m, s, i);
             first = m->piece.n;
             if (x->source->kind == TN_OP_take) v = taken(m, s, x, in[1]);
             else if (m->failed || !tn_jit_lower(&m->piece, x->source, in, &v)) m->failed = true;
