@@ -101,24 +101,53 @@ static view turned(view v)
     return (view){v.at, v.col, v.row};
 }
 
+static tn_gemm product_of(const problem *p, int64_t m, int64_t n, int64_t k, view a, view b, view c)
+{
+    return (tn_gemm){.a_type = p->element,
+                     .b_type = p->element,
+                     .c_type = p->element,
+                     .m = m,
+                     .n = n,
+                     .k = k,
+                     .a_row = a.row,
+                     .a_col = a.col,
+                     .b_row = b.row,
+                     .b_col = b.col,
+                     .c_row = c.row,
+                     .c_col = c.col};
+}
+
+static void run_gemm(problem *p, memory *w, const tn_gemm *g, view a, view b, view c)
+{
+    size_t bytes = tn_gemm_workspace(g, NULL);
+    void *work = bytes ? grow(p, &w->work, &w->work_bytes, bytes) : NULL;
+    tn_gemm_run(g, a.at, b.at, c.at, NULL, work);
+}
+
 static void run_product(problem *p, memory *w, int64_t m, int64_t n, int64_t k, view a, view b,
                         view c)
 {
-    tn_gemm g = {.a_type = p->element,
-                 .b_type = p->element,
-                 .c_type = p->element,
-                 .m = m,
-                 .n = n,
-                 .k = k,
-                 .a_row = a.row,
-                 .a_col = a.col,
-                 .b_row = b.row,
-                 .b_col = b.col,
-                 .c_row = c.row,
-                 .c_col = c.col};
-    size_t bytes = tn_gemm_workspace(&g, NULL);
-    void *work = bytes ? grow(p, &w->work, &w->work_bytes, bytes) : NULL;
-    tn_gemm_run(&g, a.at, b.at, c.at, NULL, work);
+    tn_gemm g = product_of(p, m, n, k, a, b, c);
+    run_gemm(p, w, &g, a, b, c);
+}
+
+#define NEGATE(T)                                                                                  \
+    for (int64_t j = 0; j < outer; j++) {                                                          \
+        const T *x = (const T *)v.at + j * (turn ? v.row : v.col);                                 \
+        T *y = (T *)to + j * inner;                                                                \
+        for (int64_t r = 0; r < inner; r++) y[r] = -x[r];                                          \
+    }
+
+/* v of rows times cols, contiguous along one of them, with all signs changed. */
+static view negative(problem *p, memory *w, int64_t rows, int64_t cols, view v)
+{
+    bool turn = v.row != 1;
+    int64_t inner = turn ? cols : rows, outer = turn ? rows : cols;
+    void *to = grow(p, &w->product, &w->product_bytes, (size_t)(rows * cols * p->e));
+    if (!to) return (view){0};
+    if (p->element == TN_F32) NEGATE(float)
+    else NEGATE(double)
+    return (view){to, turn ? inner : 1, turn ? 1 : inner};
 }
 
 #define SUBTRACT(T)                                                                                \
@@ -132,8 +161,18 @@ static void run_product(problem *p, memory *w, int64_t m, int64_t n, int64_t k, 
 static void subtract_product(problem *p, memory *w, int64_t m, int64_t n, int64_t k, view a, view b,
                              view c)
 {
-    size_t bytes = (size_t)(m * n * p->e);
-    view t = {grow(p, &w->product, &w->product_bytes, bytes), 1, m};
+    tn_gemm g = product_of(p, m, n, k, a, b, c);
+    bool left = m < n;
+    if (tn_gemm_may_add(&g)) { /* what is negative of the smaller operand */
+        view *x = left ? &a : &b;
+        *x = left ? negative(p, w, m, k, a) : negative(p, w, k, n, b);
+        if (!x->at) return;
+        g = product_of(p, m, n, k, a, b, c);
+        g.add = true;
+        run_gemm(p, w, &g, a, b, c);
+        return;
+    }
+    view t = {grow(p, &w->product, &w->product_bytes, (size_t)(m * n * p->e)), 1, m};
     if (!t.at) return;
     run_product(p, w, m, n, k, a, b, t);
     if (p->element == TN_F32) SUBTRACT(float)
