@@ -387,6 +387,34 @@ static void f16_of_f32(uint16_t *dst, const float *src, int64_t n)
     for (; i < n; i++) dst[i] = tn_f16_of_f32(src[i]);
 }
 
+/* --- triangular systems --- */
+
+#define SOLVE(bytes, T, E)                                                                         \
+    TN_INLINE void solve_some##bytes(const int some, int64_t n, int64_t vectors, const E *c,       \
+                                     v##T *x)                                                      \
+    {                                                                                              \
+        for (int64_t j = 0; j < n; j++, c += n) {                                                  \
+            v##T sum[8];                                                                           \
+            const v##T *known = x;                                                                 \
+            v##T *to = x + j * vectors;                                                            \
+            UNROLL for (int q = 0; q < some; q++) sum[q] = to[q];                                  \
+            for (int64_t i = 0; i < j; i++, known += vectors) {                                    \
+                v##T by = set_##T(c[i]);                                                           \
+                UNROLL for (int q = 0; q < some; q++) sum[q] = fnma_##T(known[q], by, sum[q]);     \
+            }                                                                                      \
+            UNROLL for (int q = 0; q < some; q++) to[q] = sum[q] * c[j];                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void solve##bytes(int64_t n, int64_t vectors, const char *c, char *x)                   \
+    {                                                                                              \
+        int64_t v = 0;                                                                             \
+        for (; v + 8 <= vectors; v += 8)                                                           \
+            solve_some##bytes(8, n, vectors, (const E *)c, (v##T *)x + v);                         \
+        for (; v < vectors; v++) solve_some##bytes(1, n, vectors, (const E *)c, (v##T *)x + v);    \
+    }
+SOLVE(4, f32, float)
+SOLVE(8, f64, double)
+
 /* --- copying rows into a panel --- */
 
 TN_INLINE void copy_vectors(const int vectors, char *dst, const char *src, int64_t src_row,
@@ -452,4 +480,6 @@ const tn_gemm_table TN_ISA_NAME(tn_gemm_table) = {
     .bf16_of_f32 = bf16_of_f32,
     .f16_of_f32 = f16_of_f32,
     .copy_panel = copy_panel,
+    .solve4 = solve4,
+    .solve8 = solve8,
 };

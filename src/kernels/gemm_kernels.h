@@ -127,6 +127,10 @@ typedef struct {
     void (*f32_of_u16)(float *dst, const uint16_t *src, int64_t n);
     void (*bf16_of_f32)(uint16_t *dst, const float *src, int64_t n);
     void (*f16_of_f32)(uint16_t *dst, const float *src, int64_t n);
+    /* Triangular systems side by side, of f32 and f64: x[j] = (x[j] - sum of c[j][i] x[i], i < j)
+     * c[j][j] for j < n in order, where an element of x is `vectors` whole vectors; c[n][n]. */
+    void (*solve4)(int64_t n, int64_t vectors, const char *c, char *x);
+    void (*solve8)(int64_t n, int64_t vectors, const char *c, char *x);
     /* `rows` rows of whole vectors (1 or 2), read at any address, written one after the other. */
     void (*copy_panel)(char *dst, const char *src, int64_t src_row, int64_t rows, int64_t vectors);
 } tn_gemm_table;

@@ -2,18 +2,18 @@
 #include "ops/lapack_blocked.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/gemm.h"
+#include "kernels/gemm_kernels.h"
 #include "kernels/int_math.h"
 
 #pragma GCC diagnostic ignored "-Wstrict-prototypes"
 #define CALL(routine, ...) ((void (*)())(routine))(__VA_ARGS__)
 
 enum {
-    LEAF = 64,          /* rows of a triangle that is left to BLAS */
+    LEAF_BYTES = 256,   /* of a row of a triangle that is solved row by row */
     LU_LEAF = 32,       /* columns of a panel that is left to LAPACK */
     QR_LEAF = 32,       /* the same of a QR factorization, */
     FACTOR = 128,       /* rows of a Cholesky block */
@@ -32,13 +32,13 @@ typedef struct {
     int64_t e; /* bytes */
     tn_thread_pool *pool;
     atomic_bool out_of_memory;
-    tn_lapack_fn trsm, potrf, getrf, geqrf;
+    tn_lapack_fn potrf, getrf, geqrf;
 } problem;
 
 /* Memory of one thread, which grows. */
 typedef struct {
-    void *product, *work;
-    size_t product_bytes, work_bytes;
+    void *product, *work, *leaf;
+    size_t product_bytes, work_bytes, leaf_bytes;
 } memory;
 
 static void *grow(problem *p, void **block, size_t *has, size_t wants)
@@ -58,13 +58,7 @@ static void end_memory(memory *w)
 {
     free(w->product);
     free(w->work);
-}
-
-static tn_lapack_fn find(tn_element_type e, const char *name)
-{
-    char full[16];
-    snprintf(full, sizeof full, "%c%s", e == TN_F32 ? 's' : 'd', name);
-    return tn_lapack_find(full);
+    free(w->leaf);
 }
 
 static bool is_real(const tn_lapack_item *i)
@@ -179,13 +173,6 @@ static void subtract_product(problem *p, memory *w, int64_t m, int64_t n, int64_
     else SUBTRACT(double)
 }
 
-static const void *one(const problem *p)
-{
-    static const float one_f32 = 1;
-    static const double one_f64 = 1;
-    return p->element == TN_F32 ? (const void *)&one_f32 : &one_f64;
-}
-
 /* --- triangular systems --- */
 
 /* op(A) X = B, or X op(A) = B. */
@@ -193,15 +180,48 @@ typedef struct {
     char side, uplo, trans, diag;
 } triangle;
 
+#define COEFFICIENTS(T)                                                                            \
+    for (int64_t j = 0; j < n; j++)                                                                \
+        for (int64_t i = 0; i <= j; i++) {                                                         \
+            int64_t now = forward ? j : n - 1 - j, before = forward ? i : n - 1 - i;               \
+            int64_t row = across ? before : now, col = across ? now : before;                      \
+            T v = ((const T *)a.at)[row + col * a.col];                                            \
+            ((T *)c)[j * n + i] = i < j ? v : t.diag == 'U' ? 1 : 1 / v;                           \
+        }
+
+/* Right sides lie side by side in whole vectors, the unknowns in the order in which they become
+ * known. */
+static void solve_leaf(problem *p, memory *w, triangle t, int64_t n, int64_t right, view a, view b)
+{
+    const tn_gemm_table *table = tn_gemm_table_get();
+    bool left = t.side == 'L', trans = t.trans != 'N', lower = (t.uplo == 'L') != trans;
+    bool forward = left == lower, across = left == trans;
+    int64_t e = p->e, line = tn_round_up(right * e, 64);
+    char *c = grow(p, &w->leaf, &w->leaf_bytes, (size_t)(n * line + tn_round_up(n * n * e, 64)));
+    if (!c) return;
+    char *x = c + tn_round_up(n * n * e, 64), *first = forward ? x : x + (n - 1) * line;
+    int64_t step = forward ? line : -line, vector = table->kinds[TN_GEMM_F32].vl * 4;
+    if (p->element == TN_F32) COEFFICIENTS(float)
+    else COEFFICIENTS(double)
+    for (int64_t i = 0; i < n; i++) {
+        memset(x + i * line + right * e, 0, (size_t)(line - right * e));
+        if (!left) memcpy(first + i * step, b.at + i * b.col * e, (size_t)(right * e));
+    }
+    if (left)
+        (e == 4 ? table->transpose4 : table->transpose8)(first, step, b.at, b.col * e, right, n);
+    (e == 4 ? table->solve4 : table->solve8)(n, line / vector, c, x);
+    for (int64_t i = 0; i < n && !left; i++)
+        memcpy(b.at + i * b.col * e, first + i * step, (size_t)(right * e));
+    if (left)
+        (e == 4 ? table->transpose4 : table->transpose8)(b.at, b.col * e, first, step, n, right);
+}
+
 /* `right`: right sides, columns or rows of B. */
 static void solve(problem *p, memory *w, triangle t, int64_t n, int64_t right, view a, view b)
 {
     bool left = t.side == 'L', trans = t.trans != 'N', lower = (t.uplo == 'L') != trans;
-    if (n <= LEAF) {
-        int rows = (int)(left ? n : right), cols = (int)(left ? right : n), lda = (int)a.col,
-            ldb = (int)b.col;
-        CALL(p->trsm, &t.side, &t.uplo, &t.trans, &t.diag, &rows, &cols, one(p), a.at, &lda, b.at,
-             &ldb);
+    if (n * p->e <= LEAF_BYTES) {
+        solve_leaf(p, w, t, n, right, a, b);
         return;
     }
     int64_t n1 = (n / 2 + 15) / 16 * 16, n2 = n - n1;
@@ -259,7 +279,6 @@ tn_lapack_blocked tn_lapack_blocked_trsm(const tn_lapack_item *i, char side, cha
 {
     problem p = begin(i);
     int n = side == 'L' ? rows : columns, right = side == 'L' ? columns : rows;
-    p.trsm = i->routine;
     if (!is_real(i) || n < FEWEST_ROWS || right < FEWEST_RIGHT) return TN_BLOCKED_NOT;
     solve_all(&p, (triangle){side, uplo, trans == 'N' ? 'N' : 'T', diag}, n, right,
               (view){(char *)a, 1, n}, (view){b, 1, rows});
@@ -296,8 +315,6 @@ tn_lapack_blocked tn_lapack_blocked_potrf(const tn_lapack_item *i, void *a, int 
     int64_t n = i->n;
     if (!is_real(i) || n < LARGE_FACTOR) return TN_BLOCKED_NOT;
     p.potrf = i->routine;
-    p.trsm = find(p.element, "trsm");
-    if (!p.trsm) return TN_BLOCKED_NOT;
     view all = {a, 1, n};
     *info = 0;
     for (int64_t k = 0; k < n; k += FACTOR) {
@@ -390,8 +407,6 @@ tn_lapack_blocked tn_lapack_blocked_getrf(const tn_lapack_item *i, void *a, int 
     problem p = begin(i);
     if (!is_real(i) || tn_least(i->m, i->n) < LARGE_LU) return TN_BLOCKED_NOT;
     p.getrf = i->routine;
-    p.trsm = find(p.element, "trsm");
-    if (!p.trsm) return TN_BLOCKED_NOT;
     *info = factor(&p, i->m, i->n, (view){a, 1, i->m}, pivots);
     return end(&p);
 }
