@@ -46,7 +46,7 @@ static tn_status *check_results(const tn_op *op)
 
 static void add_move(tn_plan *p, uint32_t to, const tn_value *from)
 {
-    if (to == TN_NO_ROOT) return;
+    if (to == TN_NO_ROOT || (from->op && from->op->kind == TN_OP_unset)) return;
     tn_move m = {to, from};
     TN_PLAN_PUSH(p, p->moves, p->n_moves, p->move_capacity, m);
 }
@@ -239,6 +239,7 @@ static tn_status *flatten_op(tn_plan *p, const tn_op *op, uint32_t loop)
     case TN_OP_while: return flatten_while(p, op, loop);
     case TN_OP_if:
     case TN_OP_case: return flatten_branches(p, op, loop);
+    case TN_OP_unset: /* only loops take it, into memory of their own */
     case TN_OP_sdy_sharding_group:
     case TN_OP_sdy_mesh: return NULL;
     case TN_OP_constant:

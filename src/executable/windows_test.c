@@ -22,12 +22,13 @@
 #define PRODUCT_BY_ROWS(to, x, y)                                                                  \
     to " = stablehlo.dot_general " x ", " y ", contracting_dims = [1] x [1] : (" T ", " T          \
        ") -> " T "\n"
-/* xs, w, h and ys; the body gives %h2 and %ys2. */
-#define PROGRAM(body)                                                                              \
+/* xs, w, h and ys; the body gives %h2 and %ys2, all but one of whose rows are written. */
+#define PROGRAM(body) PROGRAM_OF("4", body)
+#define PROGRAM_OF(trips, body)                                                                    \
     "func.func public @main(%xs: " TS ", %w: " T ", %h0: " T ", %ys0: " TS ") -> (" T ", " TS      \
     ") {\n%zero = stablehlo.constant dense<0> : tensor<i32>\n"                                     \
     "%r:3 = stablehlo.while(%i = %zero, %h = %h0, %ys = %ys0) : tensor<i32>, " T ", " TS           \
-    "\ncond {\n%n = stablehlo.constant dense<4> : tensor<i32>\n"                                   \
+    "\ncond {\n%n = stablehlo.constant dense<" trips "> : tensor<i32>\n"                           \
     "%go = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"      \
     "stablehlo.return %go : tensor<i1>\n} do {\n"                                                  \
     "%one = stablehlo.constant dense<1> : tensor<i32>\n"                                           \
@@ -39,6 +40,7 @@
 typedef struct {
     const char *name, *text;
     uint32_t looks, adds, packs;
+    bool unset; /* ys is of no use, since each of its rows is written */
 } program;
 
 static const program programs[] = {
@@ -82,6 +84,19 @@ static const program programs[] = {
                  PRODUCT_BY_ROWS("%q", "%w", "%p") "%h2 = stablehlo.add %q, %h : " T
                                                    "\n" UPDATE("%ys2", "%ys", "%x", "%i")),
      1, 1, 1},
+    {"all is written",
+     PROGRAM_OF("5", SLICE("%x", "%xs", "%i") PRODUCT("%h2", "%x", "%h")
+                         UPDATE("%ys2", "%ys", "%h2", "%i")),
+     2, 0, 0, true},
+    {"all is written backwards",
+     PROGRAM_OF("5", "%four = stablehlo.constant dense<4> : tensor<i32>\n%j = stablehlo.subtract "
+                     "%four, %i : tensor<i32>\n" SLICE("%x", "%xs", "%j") PRODUCT("%h2", "%x", "%h")
+                         UPDATE("%ys2", "%ys", "%h2", "%j")),
+     2, 0, 0, true},
+    {"all but one are written backwards",
+     PROGRAM_OF("5", "%j = stablehlo.subtract %three, %i : tensor<i32>\n" SLICE("%x", "%xs", "%j")
+                         PRODUCT("%h2", "%x", "%h") UPDATE("%ys2", "%ys", "%h2", "%j")),
+     2},
     {"the sum is wanted before",
      PROGRAM(SLICE("%x", "%xs", "%i")
                  PRODUCT("%p", "%x", "%h") "%h2 = stablehlo.add %h, %p : " T
@@ -138,12 +153,16 @@ static void run(const program *p, void *const *args, void *const *results)
     tn_executable *e;
     MUST(tn_compile_source(&s, &e));
     uint32_t looks = 0, adds = 0;
+    bool reads = false;
     for (uint32_t i = 0; i < e->n_steps; i++) {
+        const tn_step *s0 = &e->steps[i];
+        reads |= s0->kind == TN_STEP_COPY && s0->refs[0].base == TN_BASE_FIRST_PARAM + 3;
         looks += e->steps[i].kind == TN_STEP_LOOK;
         adds += e->steps[i].kind == TN_STEP_EVAL && e->steps[i].op->kind == TN_OP_add_dot;
     }
     if (looks != p->looks) fail_msg("%s: %u windows", p->name, looks);
     if (adds != p->adds) fail_msg("%s: %u sums of products", p->name, adds);
+    if (reads == p->unset) fail_msg("%s: ys0 is %sread", p->name, reads ? "" : "not ");
     if (e->n_packs != p->packs) fail_msg("%s: %u packed operands", p->name, e->n_packs);
     MUST(run_executable(e, args, results));
     tn_executable_release(e);

@@ -147,3 +147,18 @@ tn_status *tn_eval_token(const tn_op *op, const tn_eval_context *ctx, const tn_t
 {
     return NULL; /* a token has no bytes */
 }
+
+/* tenon.unset: any bytes, since a loop writes them all before anybody reads (passes/unset). */
+tn_status *tn_infer_unset(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    TN_TRY(tn_check_result_tensor(op, 0));
+    out[0] = tn_result_type(op, 0);
+    return NULL;
+}
+
+tn_status *tn_eval_unset(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
+                         tn_tensor *results)
+{
+    memset(results[0].data, 0, tn_type_bytes(results[0].type));
+    return NULL;
+}
