@@ -20,9 +20,8 @@ enum {
     MOST_COLUMNS = 128, /* of a piece */
     MOST_ROWS = 256,
     FEWEST_RIGHT = 32, /* right sides, and rows of matrices, that are worth it; LAPACK alone is as
-                          fast on one thread for LU and Cholesky's method */
+                          fast on one thread for Cholesky's method: */
     FEWEST_ROWS = 128,
-    LARGE_LU = 384,
     LARGE_FACTOR = 512,
 };
 
@@ -405,7 +404,7 @@ static int factor(problem *p, int64_t m, int64_t n, view a, int *pivots)
 tn_lapack_blocked tn_lapack_blocked_getrf(const tn_lapack_item *i, void *a, int *pivots, int *info)
 {
     problem p = begin(i);
-    if (!is_real(i) || tn_least(i->m, i->n) < LARGE_LU) return TN_BLOCKED_NOT;
+    if (!is_real(i) || tn_least(i->m, i->n) < FEWEST_ROWS) return TN_BLOCKED_NOT;
     p.getrf = i->routine;
     *info = factor(&p, i->m, i->n, (view){a, 1, i->m}, pivots);
     return end(&p);
