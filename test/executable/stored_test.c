@@ -155,6 +155,45 @@ static void damaged_executables_are_refused(void **state)
     free(bytes);
 }
 
+static tn_status *direct(const char *name, tn_executable **out)
+{
+    static const char head[] = "TENONDIR";
+    size_t size;
+    uint8_t *code = load(name, &size), *bytes = malloc(size + 8);
+    memcpy(bytes, head, 8);
+    memcpy(bytes + 8, code, size);
+    tn_status *s = tn_executable_deserialize(bytes, size + 8, NULL, out);
+    free(bytes);
+    free(code);
+    return s;
+}
+
+/* What the Python package sends: a program behind a mark. It can be stored like any other. */
+static void a_program_is_taken_as_it_is(void **state)
+{
+    tn_executable *e, *again, *portable = compile("modules/mlp_grad", NULL);
+    MUST(direct("plain/mlp_grad", &e));
+    void *stored;
+    size_t size;
+    MUST(tn_executable_serialize(e, &stored, &size));
+    MUST(tn_executable_deserialize(stored, size, NULL, &again));
+    free(stored);
+    uint8_t want[64], got[64], third[64];
+    run(portable, want, sizeof want);
+    run(e, got, sizeof got);
+    run(again, third, sizeof third);
+    assert_memory_equal(want, got, sizeof want);
+    assert_memory_equal(want, third, sizeof want);
+    tn_executable_release(portable);
+    tn_executable_release(e);
+    tn_executable_release(again);
+
+    tn_status *s = direct("plain/chlo", &e);
+    assert_int_equal(tn_status_code(s), TN_UNIMPLEMENTED);
+    assert_non_null(strstr(tn_status_message(s), "chlo.lgamma is slow unless it is expanded"));
+    tn_status_free(s);
+}
+
 static void the_optimized_program_is_printed(void **state)
 {
     tn_executable *e = compile("add", NULL);
@@ -225,6 +264,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(fingerprints_tell_programs_apart),
         cmocka_unit_test(options_are_kept),
         cmocka_unit_test(damaged_executables_are_refused),
+        cmocka_unit_test(a_program_is_taken_as_it_is),
         cmocka_unit_test(the_optimized_program_is_printed),
         cmocka_unit_test(sharded_programs_say_that_partitioning_is_missing),
         cmocka_unit_test(mapped_programs_need_no_partitioner),

@@ -207,6 +207,11 @@ static void prepare_serialized(void)
                 free(bytes);
             }
         }
+        uint8_t *direct = malloc(programs[i].size + 8);
+        memcpy(direct, "TENONDIR", 8);
+        memcpy(direct + 8, programs[i].data, programs[i].size);
+        add_blob(direct, programs[i].size + 8);
+        free(direct);
         tn_status_free(s);
         free(programs[i].data);
     }
