@@ -6,8 +6,8 @@ several times as long as Tenon's compiler. Tenon reads StableHLO and CHLO as JAX
 one device it is written down as bytecode and loaded the way stored executables are (PJRT_Executable_DeserializeAndLoad).
 
 Before the bytes of a stored executable jaxlib expects a description of its results, in a form that differs between
-versions. So the first program goes jaxlib's way and is stored: if its description is what `_Form` would have written,
-later ones go directly. What can't, or fails, goes jaxlib's way, as everything does with TENON_DIRECT=0: programs for several devices, with
+versions. With a version that isn't known the first program goes jaxlib's way and is stored: if its description is what
+`_Form` would have written, later ones go directly. What can't, or fails, goes jaxlib's way, as everything does with TENON_DIRECT=0: programs for several devices, with
 layouts or memories of their own, and with functions of CHLO that Tenon wants expanded (lgamma, digamma, zeta, ...).
 """
 
@@ -91,20 +91,27 @@ def _outputs(module, device):
 
 
 class _Form:
-    """How this jaxlib describes a stored executable: `before` and `after` its results."""
+    """How a jaxlib describes a stored executable: `before` and `after` its results."""
 
-    def __init__(self, stored, outputs):
-        self.is_bare = stored.startswith(_STORED)  # older versions: no description
-        if self.is_bare:
-            return
+    def __init__(self, before, after, is_bare=False):
+        self.before, self.after = before, after
+        self.is_bare = is_bare  # older versions: no description
+
+    def __eq__(self, other):
+        return vars(self) == vars(other)
+
+    @classmethod
+    def of(cls, stored, outputs):
+        """The form of a stored executable that has these results; ValueError: they are described in another way."""
+        if stored.startswith(_STORED):
+            return cls(b"", b"", is_bare=True)
         size, at = _read_varint(stored, 0)
         if not stored.startswith(_STORED, at + size):
             raise ValueError("no executable behind the description")
         fields = list(_fields(stored[at:at + size]))
-        self.before = b"".join(f for n, f in fields if n < _OUTPUT)
-        self.after = b"".join(f for n, f in fields if n > _NAME)
         if b"".join(f for n, f in fields if n == _OUTPUT) != outputs:
             raise ValueError("results are described in another way")
+        return cls(b"".join(f for n, f in fields if n < _OUTPUT), b"".join(f for n, f in fields if n > _NAME))
 
     def describe(self, outputs):
         if self.is_bare:
@@ -113,12 +120,16 @@ class _Form:
         return _varint(len(message)) + message
 
 
+# By version of jaxlib. With another one it is learnt, at the price of one program compiled jaxlib's way.
+_KNOWN = {"0.10.2": _Form(b"\x08\x03\x12\x09pjrt_ifrt", b"J\x00")}
+
+
 class Compiler:
     """Takes the place of JAX's backend_compile_and_load for clients of Tenon."""
 
-    def __init__(self, jaxlibs):
+    def __init__(self, jaxlibs, form):
         self._jaxlibs = jaxlibs
-        self._form = None  # until it is known
+        self._form = form  # None until it is known
         self._is_off = False
         self.n_direct = 0  # programs that went directly
 
@@ -154,13 +165,14 @@ class Compiler:
         if not outputs:
             return
         try:
-            self._form = _Form(executable.serialize(), outputs)
+            self._form = _Form.of(executable.serialize(), outputs)
         except Exception:
             self._is_off = True
 
 
 def connect():
     """From now on programs for Tenon go directly. None: this JAX compiles in another way."""
+    import jaxlib
     from jax._src import compiler, profiler
 
     name = "backend_compile_and_load"
@@ -169,6 +181,6 @@ def connect():
         return None
     if isinstance(getattr(jaxlibs, "__wrapped__", None), Compiler):
         return jaxlibs.__wrapped__
-    ours = Compiler(jaxlibs)
+    ours = Compiler(jaxlibs, _KNOWN.get(jaxlib.__version__))
     setattr(compiler, name, profiler.annotate_function(ours, name=name))
     return ours

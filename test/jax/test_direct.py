@@ -169,12 +169,23 @@ def test_another_description_is_refused():
     outputs = direct._output("tensor<2x3xf32>", b"device")
     stored = outputs + direct._field(direct._NAME, b"main")
     stored = direct._varint(len(stored)) + stored + direct._STORED
-    assert direct._Form(stored, outputs).describe(outputs)[1:] == outputs
+    assert direct._Form.of(stored, outputs).describe(outputs)[1:] == outputs
     with pytest.raises(ValueError, match="another way"):
-        direct._Form(stored, direct._output("tensor<2x3xf64>", b"device"))
+        direct._Form.of(stored, direct._output("tensor<2x3xf64>", b"device"))
     with pytest.raises(ValueError, match="no executable"):
-        direct._Form(stored[:-1], outputs)
-    assert direct._Form(direct._STORED, outputs).describe(outputs) == b""
+        direct._Form.of(stored[:-1], outputs)
+    assert direct._Form.of(direct._STORED, outputs).describe(outputs) == b""
+
+
+def test_the_form_is_learnt_from_a_program(monkeypatch):
+    compiler = ours()
+    known = compiler._form
+    monkeypatch.setattr(compiler, "_form", None)
+    before = compiler.n_direct
+    jax.jit(lambda x: (x * 5, x[0, 0]))(X)
+    assert compiler.n_direct == before and compiler._form == known
+    jax.jit(lambda x: (x * 6, x[0, 0]))(X)
+    assert compiler.n_direct == before + 1
 
 
 def test_it_can_be_switched_off():
