@@ -126,21 +126,30 @@ TN_INLINE void lines_4(const tn_transpose_shape *s, char *dst, const char *src, 
 }
 
 #if defined __AVX512BW__
-/* Elements of two rows next to each other are one of 4 bytes; half of the columns at a time. */
+/* Elements of two rows next to each other are one of 4 bytes; half of the columns at a time, the
+ * first by way of memory, since lines are written in order (kernels/turn.c lets them overlap). */
+TN_INLINE void pairs_of_rows(const tn_transpose_shape *s, const char *src, bool high, __m512i *r)
+{
+    UNROLL for (int i = 0; i < 16; i++)
+    {
+        __m512i a = _mm512_loadu_si512(src + 2 * i * s->src_row);
+        __m512i b = _mm512_loadu_si512(src + (2 * i + 1) * s->src_row);
+        r[i] = high ? _mm512_unpackhi_epi16(a, b) : _mm512_unpacklo_epi16(a, b);
+    }
+    tn_transpose16(r);
+}
 TN_INLINE void lines_2(const tn_transpose_shape *s, char *dst, const char *src, bool stream)
 {
-    UNROLL for (int half = 0; half < 2; half++)
+    _Alignas(LINE) char low[16 * LINE];
+    __m512i r[16];
+    pairs_of_rows(s, src, false, r);
+    UNROLL for (int i = 0; i < 16; i++) _mm512_store_si512(low + i * LINE, r[i]);
+    pairs_of_rows(s, src, true, r);
+    UNROLL for (int i = 0; i < 32; i++)
     {
-        __m512i r[16];
-        UNROLL for (int i = 0; i < 16; i++)
-        {
-            __m512i a = _mm512_loadu_si512(src + 2 * i * s->src_row);
-            __m512i b = _mm512_loadu_si512(src + (2 * i + 1) * s->src_row);
-            r[i] = half ? _mm512_unpackhi_epi16(a, b) : _mm512_unpacklo_epi16(a, b);
-        }
-        tn_transpose16(r);
-        UNROLL for (int i = 0; i < 16; i++)
-            put_vector(dst + (i / 4 * 8 + i % 4 + 4 * half) * s->dst_row, r[i], stream);
+        int at = i / 8 * 4 + i % 4;
+        put_vector(dst + i * s->dst_row, i & 4 ? r[at] : _mm512_load_si512(low + at * LINE),
+                   stream);
     }
 }
 #endif
