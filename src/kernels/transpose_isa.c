@@ -201,15 +201,17 @@ static void edge(size_t width, const tn_transpose_shape *t, int64_t rows, int64_
     static void transpose_##W(const tn_transpose_shape *t, char *dst, const char *src)             \
     {                                                                                              \
         enum { N = LINE / W, ROWS = 4 * N };                                                       \
+        /* Rows that overlap are written in order: see turn.h. */                                  \
+        bool apart = t->dst_row >= t->rows * W;                                                    \
         for (int64_t y = 0; y < t->rows; y += ROWS) {                                              \
             int64_t rows = t->rows - y < ROWS ? t->rows - y : ROWS;                                \
             for (int64_t i = 0; i < t->columns; i += N) {                                          \
                 int64_t columns = t->columns - i < N ? t->columns - i : N, x = i;                  \
                 /* What is no whole square is part of one that reaches back. */                    \
-                if (t->columns >= N && columns < N) x = t->columns - N, columns = N;               \
+                if (apart && t->columns >= N && columns < N) x = t->columns - N, columns = N;      \
                 for (int64_t j = y; j < y + rows; j += N) {                                        \
                     int64_t left = y + rows - j < N ? y + rows - j : N, z = j;                     \
-                    if (t->rows >= N && left < N) z = t->rows - N, left = N;                       \
+                    if (apart && t->rows >= N && left < N) z = t->rows - N, left = N;              \
                     char *d = dst + x * t->dst_row + z * W;                                        \
                     const char *s = src + z * t->src_row + x * W;                                  \
                     if (left < N || columns < N) edge(W, t, left, columns, d, s);                  \

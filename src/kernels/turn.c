@@ -58,7 +58,7 @@ void tn_turn_back(size_t width, int64_t columns, const void *turned, int64_t apa
         if (done)
             tn_transpose(width, &t, (char *)rows + last * w, (const char *)turned + last * apart);
         t.rows = last;
-    } else if (whole != columns && w == 8) {
+    } else if (whole != columns && (w == 8 || w == 2)) {
         done = 0; /* such lines aren't written in order, each over the end of the one before */
     }
     if (done) tn_transpose(width, &t, rows, turned);
