@@ -27,7 +27,7 @@ enum { STACK = 1 << 20 }; /* their frames are larger */
 #else
 enum { STACK = 256 << 10 };
 #endif
-enum { BYTES_PER_OP = 4096, STEPS_PER_OP = 2, SECONDS = 8 };
+enum { BYTES_PER_OP = 4608, STEPS_PER_OP = 2, SECONDS = 8 };
 
 typedef struct {
     double bytes, steps, flops; /* per op */
