@@ -101,6 +101,16 @@ static tn_status *dump(const tn_executable *e, const char *folder)
                           path, strerror(errno));
 }
 
+/* Dumps it where the options ask for that, and makes the handle; takes over `e`. */
+static tn_status *finish(tn_executable *e, const tn_compile_options *options, PJRT_Executable **out)
+{
+    const char *folder = options ? dump_folder(options) : NULL;
+    tn_status *s = folder ? dump(e, folder) : NULL;
+    if (!s) return tn_pjrt_executable_make(e, out);
+    tn_executable_release(e);
+    return s;
+}
+
 static tn_status *compile(const PJRT_Program *from, const tn_compile_options *options,
                           PJRT_Executable **out)
 {
@@ -110,12 +120,7 @@ static tn_status *compile(const PJRT_Program *from, const tn_compile_options *op
         return TN_ERROR(INVALID_ARGUMENT, "the program has no %s", p.code ? "format" : "code");
     tn_executable *e;
     TN_TRY(tn_compile(p.code, p.code_size, p.format, p.format_size, options, &e));
-    tn_status *s = dump_folder(options) ? dump(e, dump_folder(options)) : NULL;
-    if (s) {
-        tn_executable_release(e);
-        return s;
-    }
-    return tn_pjrt_executable_make(e, out);
+    return finish(e, options, out);
 }
 
 PJRT_Error *tn_pjrt_Compile(PJRT_Compile_Args *args)
@@ -173,8 +178,9 @@ static tn_status *deserialize(const PJRT_Executable_DeserializeAndLoad_Args *arg
     tn_executable *e;
     tn_status *s = tn_executable_deserialize(args->serialized_executable,
                                              args->serialized_executable_size, options, &e);
+    if (!s) s = finish(e, options, out);
     tn_compile_options_free(options);
-    return s ? s : tn_pjrt_executable_make(e, out);
+    return s;
 }
 
 PJRT_Error *tn_pjrt_Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndLoad_Args *args)

@@ -157,6 +157,14 @@ def test_an_executable_is_stored_and_loaded(tmp_path):
     np.testing.assert_allclose(np.asarray(out[0]), np.asarray(compiled(X)))
 
 
+def test_compile_options_count(tmp_path):
+    before = ours().n_direct
+    jax.jit(lambda x: x * 7, compiler_options={"xla_dump_to": str(tmp_path)})(X)
+    assert ours().n_direct == before + 1 and len(list(tmp_path.glob("*.after_optimizations.mlir"))) == 1
+    with pytest.raises(Exception, match="No such compile option: 'no_such'"):
+        jax.jit(lambda x: x * 8, compiler_options={"no_such": 1})(X)
+
+
 def test_an_error_is_what_it_is_by_jaxlibs_way():
     def unknown(x):
         return jax.ffi.ffi_call("no_such_target", jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
