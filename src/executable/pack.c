@@ -4,28 +4,26 @@
  * into the memory of results that is not in use yet, or no longer. Once more with those first that
  * no result has room for; the better of both counts. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "executable/plan.h"
 
-enum { WORK_AT_MOST = 1 << 20 /* looks at what lies in a space */, NONE = -1 };
+enum { WORK_AT_MOST = 1 << 20 /* looks at what lies in a space */ };
 
-/* What lies in a space, in the order of offsets. */
 typedef struct {
-    size_t offset, size;
+    size_t offset, end_offset;
     uint32_t start, end;
-    int32_t next;
 } content;
 
 typedef struct {
-    size_t size;      /* so far; of a result: all of it */
-    uint32_t of;      /* the class of a result */
-    int32_t contents; /* the first, or NONE */
+    size_t size;       /* so far; of a result: all of it */
+    uint32_t of;       /* the class of a result */
+    content *contents; /* in the order of offsets */
+    uint32_t n, capacity;
 } space;
 
 typedef struct {
     tn_plan *p;
-    content *contents;
-    int32_t n;
     space block, *results;
     uint32_t n_results;
 } packing;
@@ -37,28 +35,32 @@ static size_t rounded(size_t bytes)
 
 /* The smallest gap below s->size that has `size` bytes from `start` to `end`; SIZE_MAX: none.
  * *top is where the last one begins, which has no end. */
-static size_t find_gap(const packing *k, const space *s, size_t size, uint32_t start, uint32_t end,
-                       size_t *top)
+static size_t find_gap(const space *s, size_t size, uint32_t start, uint32_t end, size_t *top)
 {
     size_t at = 0, best = SIZE_MAX, best_size = SIZE_MAX;
-    for (int32_t i = s->contents;; i = k->contents[i].next) {
-        const content *c = i == NONE ? NULL : &k->contents[i];
-        if (c && (c->end < start || c->start > end)) continue;
-        size_t until = c ? c->offset : s->size;
-        if (until >= at + size && until - at < best_size) best = at, best_size = until - at;
-        if (!c) break;
-        if (c->offset + c->size > at) at = c->offset + c->size;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const content *c = &s->contents[i];
+        if (c->end < start || c->start > end) continue;
+        if (c->offset >= at + size && c->offset - at < best_size)
+            best = at, best_size = c->offset - at;
+        if (c->end_offset > at) at = c->end_offset;
     }
+    if (s->size >= at + size && s->size - at < best_size) best = at;
     *top = at;
     return best;
 }
 
 static void put(packing *k, space *s, size_t offset, size_t size, const tn_life *x)
 {
-    int32_t *link = &s->contents;
-    while (*link != NONE && k->contents[*link].offset < offset) link = &k->contents[*link].next;
-    k->contents[k->n] = (content){offset, size, x->start, x->end, *link};
-    *link = k->n++;
+    if (s->n == s->capacity) {
+        s->capacity = s->capacity * 2 + 8;
+        content *grown = TN_NEW_ARRAY(k->p->arena, content, s->capacity);
+        if (s->n) memcpy(grown, s->contents, s->n * sizeof *grown);
+        s->contents = grown;
+    }
+    uint32_t i = s->n++;
+    for (; i > 0 && s->contents[i - 1].offset >= offset; i--) s->contents[i] = s->contents[i - 1];
+    s->contents[i] = (content){offset, offset + size, x->start, x->end};
 }
 
 static bool is_in_use(const tn_class *c, uint32_t start, uint32_t end)
@@ -80,7 +82,7 @@ static bool put_into_result(packing *k, const tn_life *x, size_t size, tn_place_
         const tn_class *of = &k->p->classes[s->of];
         size_t top;
         if (!fits_into(k, s, x)) continue;
-        size_t at = find_gap(k, s, size, x->start, x->end, &top);
+        size_t at = find_gap(s, size, x->start, x->end, &top);
         if (at == SIZE_MAX) continue;
         put(k, s, at, size, x);
         *out = (tn_place_of){TN_PLACE_RESULT, of->index, at};
@@ -120,7 +122,8 @@ static void find_results(packing *k)
     for (uint32_t i = 0; i < p->n_roots; i++) {
         const tn_class *c = &p->classes[i];
         if (c->merged != i || c->place != TN_PLACE_RESULT || c->bytes < TN_PLAN_ALIGN) continue;
-        k->results[k->n_results++] = (space){c->bytes & ~(size_t)(TN_PLAN_ALIGN - 1), i, NONE};
+        k->results[k->n_results++] =
+            (space){.size = c->bytes & ~(size_t)(TN_PLAN_ALIGN - 1), .of = i};
     }
     qsort(k->results, k->n_results, sizeof *k->results, smallest_first);
 }
@@ -128,14 +131,14 @@ static void find_results(packing *k)
 static void pack(packing *k, const entry *order, uint32_t n)
 {
     tn_plan *p = k->p;
-    k->n = 0;
-    k->block = (space){.contents = NONE};
-    for (uint32_t i = 0; i < k->n_results; i++) k->results[i].contents = NONE;
+    k->block.n = 0;
+    k->block.size = 0;
+    for (uint32_t i = 0; i < k->n_results; i++) k->results[i].n = 0;
     tn_place_of *places = TN_NEW_ARRAY(p->arena, tn_place_of, n);
     for (uint32_t i = 0; i < n; i++) {
         const tn_life *x = &order[i].life;
         size_t size = rounded(x->size), top;
-        size_t at = find_gap(k, &k->block, size, x->start, x->end, &top);
+        size_t at = find_gap(&k->block, size, x->start, x->end, &top);
         if (at == SIZE_MAX && put_into_result(k, x, size, &places[i])) continue;
         if (at == SIZE_MAX) at = top;
         if (at + size > k->block.size) k->block.size = at + size;
@@ -158,14 +161,17 @@ void tn_plan_pack(tn_plan *p, const tn_life *lives, uint32_t n)
     if (!n || (uint64_t)n * n > WORK_AT_MOST) return;
     find_results(&k);
     if ((uint64_t)n * k.n_results > WORK_AT_MOST) k.n_results = 0;
-    k.contents = TN_NEW_ARRAY(p->arena, content, n);
     entry *order = TN_NEW_ARRAY(p->arena, entry, n);
     for (uint32_t i = 0; i < n; i++) order[i].life = lives[i];
     qsort(order, n, sizeof *order, by_size);
     pack(&k, order, n);
-    for (uint32_t i = 0; i < n; i++)
+    uint32_t n_fit = 0;
+    for (uint32_t i = 0; i < n; i++) {
         for (uint32_t r = 0; r < k.n_results && !order[i].fits; r++)
             order[i].fits = fits_into(&k, &k.results[r], &order[i].life);
+        n_fit += order[i].fits;
+    }
+    if (!n_fit || n_fit == n) return; /* the same order again */
     qsort(order, n, sizeof *order, by_size);
     pack(&k, order, n);
 }
