@@ -7,7 +7,9 @@ one device it is written down as bytecode and loaded the way stored executables 
 
 Before the bytes of a stored executable jaxlib expects a description of its results, in a form that differs between
 versions. With a version that isn't known the first program goes jaxlib's way and is stored: if its description is what
-`_Form` would have written, later ones go directly. What can't, or fails, goes jaxlib's way, as everything does with TENON_DIRECT=0: programs for several devices, with
+`_Form` would have written, later ones go directly.
+
+What can't, or fails, goes jaxlib's way, as everything does with TENON_DIRECT=0: programs for several devices, with
 layouts or memories of their own, and with functions of CHLO that Tenon wants expanded (lgamma, digamma, zeta, ...).
 """
 
@@ -23,7 +25,7 @@ _KINDS = {
     "f8E4M3B11FNUZ": 23, "f8E5M2FNUZ": 24, "f8E4M3FNUZ": 25, "i2": 26, "ui2": 27, "f8E4M3": 28, "f8E3M4": 29,
     "f4E2M1FN": 30, "f8E8M0FNU": 31,
 }  # fmt: skip
-_OUTPUT, _PARAMETER, _NAME = 5, 6, 7  # fields of SerializedXlaExecutableMetadata
+_OUTPUT, _NAME = 5, 7  # fields of SerializedXlaExecutableMetadata; 6 describes parameters, which jaxlib doesn't ask for
 _BYTECODE = 4  # the newest version in which attributes have names
 _OTHERWISE = (b"mhlo.layout_mode", b"mhlo.memory_kind")  # results that are not as _Form says
 _STORED = b"TENONEXE"  # what Tenon's executables begin with
@@ -149,14 +151,16 @@ class Compiler:
             self._learn(executable, outputs)
             return executable
         data = io.BytesIO()
+        executable = None
         try:
             data.write(self._form.describe(outputs) + _PROGRAM)
             module.operation.write_bytecode(data, desired_version=_BYTECODE)
             code = data.getvalue()
-            if any(word in code for word in _OTHERWISE):
-                return jaxlibs()
-            executable = backend.deserialize_executable(code, executable_devices, options, host_callbacks)
+            if not any(word in code for word in _OTHERWISE):
+                executable = backend.deserialize_executable(code, executable_devices, options, host_callbacks)
         except Exception:  # the same error comes by jaxlib's way, through JAX's handlers
+            pass
+        if executable is None:
             return jaxlibs()
         self.n_direct += 1
         return executable
