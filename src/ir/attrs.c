@@ -161,6 +161,12 @@ static bool dict_equal(const tn_attr *x, const tn_attr *y)
     return true;
 }
 
+/* Nothing equals nothing, whether there is memory for it or not. */
+static bool bytes_equal(const void *x, const void *y, size_t n)
+{
+    return !n || !memcmp(x, y, n);
+}
+
 bool tn_attr_equal(const tn_attr *x, const tn_attr *y)
 {
     if (x == y) return true;
@@ -172,16 +178,16 @@ bool tn_attr_equal(const tn_attr *x, const tn_attr *y)
     case TN_ATTR_KIND_FLOAT: return !memcmp(&x->real, &y->real, sizeof x->real);
     case TN_ATTR_KIND_STRING:
         return x->string.size == y->string.size &&
-               !memcmp(x->string.data, y->string.data, x->string.size);
+               bytes_equal(x->string.data, y->string.data, x->string.size);
     case TN_ATTR_KIND_INTS:
         return x->ints.n == y->ints.n && x->ints.rows == y->ints.rows &&
-               !memcmp(x->ints.data, y->ints.data, x->ints.n * sizeof *x->ints.data);
+               bytes_equal(x->ints.data, y->ints.data, x->ints.n * sizeof *x->ints.data);
     case TN_ATTR_KIND_BOOLS:
-        return x->bools.n == y->bools.n && !memcmp(x->bools.data, y->bools.data, x->bools.n);
+        return x->bools.n == y->bools.n && bytes_equal(x->bools.data, y->bools.data, x->bools.n);
     case TN_ATTR_KIND_TENSOR:
         return x->tensor.splat == y->tensor.splat && x->tensor.size == y->tensor.size &&
                tn_type_equal(x->tensor.type, y->tensor.type) &&
-               !memcmp(x->tensor.data, y->tensor.data, x->tensor.size);
+               bytes_equal(x->tensor.data, y->tensor.data, x->tensor.size);
     case TN_ATTR_KIND_TYPE:
     case TN_ATTR_KIND_UNIT: return true;
     case TN_ATTR_KIND_LIST: return list_equal(x, y);

@@ -273,7 +273,8 @@ static void fold_turned(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
     const tn_lines *l = j->l;
-    _Alignas(64) char turned[TURNED_BYTES], acc[TURNED_BYTES / 2];
+    /* Turning back reads whole squares of columns, of acc as of turned. */
+    _Alignas(64) char turned[TURNED_BYTES], acc[TURNED_BYTES];
     int64_t width = l->from_bytes, all = l->length * l->inner, k = side_by_side(l, l->length);
     int64_t columns = k * l->inner, whole = l->length / k, rest = all - whole * columns;
     int64_t most = (TURNED_BYTES / tn_turned_columns((size_t)width, all) - 64) / width / 16 * 16;
