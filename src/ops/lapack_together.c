@@ -9,7 +9,7 @@
 #include "ops/lapack.h"
 
 enum {
-    LEAST_ITEMS = 8,
+    LEAST_ITEMS = 8,  /* LAPACK is quicker for fewer, but for QR */
     MOST = 16,        /* rows and columns */
     MOST_RIGHT = 512, /* elements of right sides */
     LANES = 16,
@@ -33,14 +33,15 @@ static bool is_named(const tn_lapack_family *f, const char *name)
 
 bool tn_lapack_together_fits(const tn_lapack_family *f, const tn_lapack_item *i, int64_t items)
 {
-    if (items < LEAST_ITEMS || (i->element != TN_F32 && i->element != TN_F64)) return false;
-    if (is_named(f, "potrf")) return i->n > 0 && i->n <= MOST;
-    if (is_named(f, "getrf")) return i->m > 0 && i->n > 0 && i->m <= MOST && i->n <= MOST;
+    if (i->element != TN_F32 && i->element != TN_F64) return false;
     if (is_named(f, "geqrf"))
         return i->m > 0 && i->n > 0 && i->n <= MOST && i->m * (int64_t)i->n <= MOST * MOST;
     if (is_named(f, "orgqr"))
         return i->m >= i->n && i->n >= i->r && i->r > 0 && i->n <= MOST &&
                i->m * (int64_t)i->n <= MOST * MOST;
+    if (items < LEAST_ITEMS) return false;
+    if (is_named(f, "potrf")) return i->n > 0 && i->n <= MOST;
+    if (is_named(f, "getrf")) return i->m > 0 && i->n > 0 && i->m <= MOST && i->n <= MOST;
     if (!is_named(f, "trsm")) return false;
     bool left = tn_lapack_config_char(i, "side", 'L') == 'L';
     return i->m > 0 && i->n > 0 && i->a == (left ? i->m : i->n) && i->a <= MOST &&

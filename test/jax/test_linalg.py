@@ -221,3 +221,12 @@ def test_large_triangular(large, lower, transpose, unit):
         close(op @ np.asarray(x), b, name)
         y = jax.lax.linalg.triangular_solve(a, b.T, lower=lower, transpose_a=transpose, unit_diagonal=unit)
         close(np.asarray(y) @ op, b.T, name)
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (5, 6), (16, 16)])
+def test_qr_of_a_matrix_is_that_of_a_batch(shape):
+    x = np.random.RandomState(0).randn(10, *shape).astype(np.float32)
+    together = jax.jit(jnp.linalg.qr)(jax.device_put(x, DEV))
+    for i in range(10):
+        for a, b in zip(together, jax.jit(jnp.linalg.qr)(jax.device_put(x[i], DEV)), strict=True):
+            np.testing.assert_array_equal(a[i], b)
