@@ -9,16 +9,6 @@
 #include "ops/dot.h"
 #include "passes/rewrite.h"
 
-static void count_uses(tn_region *r)
-{
-    for (uint32_t i = 0; i < r->n_args; i++) r->args[i].id = 0;
-    for (tn_op *op = r->first; op; op = op->next) {
-        for (uint32_t i = 0; i < op->n_results; i++) op->results[i].id = 0;
-        for (uint32_t i = 0; i < op->n_operands; i++) tn_value_resolve(op->operands[i])->id++;
-        for (uint32_t i = 0; i < op->n_regions; i++) count_uses(&op->regions[i]);
-    }
-}
-
 /* The carried value to which `add` adds a product; it has no other use. */
 static tn_value *sum_of(const tn_op *add, uint32_t side)
 {
@@ -61,6 +51,6 @@ static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
 
 tn_status *tn_pass_accumulate(tn_module *m, bool *changed)
 {
-    for (tn_function *f = m->functions; f; f = f->next) count_uses(&f->body);
+    for (tn_function *f = m->functions; f; f = f->next) tn_count_uses(&f->body);
     return tn_rewrite(m, rewrite, changed);
 }

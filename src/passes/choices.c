@@ -303,20 +303,10 @@ static bool fold_of_few(tn_module *m, tn_op *op, uint32_t d)
     const tn_type *t = tn_result_type(op, 0);
     tn_value *parts[MOST], *init = tn_value_resolve(op->operands[1]);
     int64_t first;
-    if (!body || !is_whole(tn_operand_type(op, 0)) || !is_whole(t) ||
-        t->element != tn_operand_type(op, 0)->element ||
+    if (!body || !tn_is_combining(body->kind) || !is_whole(tn_operand_type(op, 0)) ||
+        !is_whole(t) || t->element != tn_operand_type(op, 0)->element ||
         body->results[0].type->element != t->element || !tn_constant_integer(init, &first))
         return false;
-    switch ((int)body->kind) {
-    case TN_OP_add:
-    case TN_OP_and:
-    case TN_OP_maximum:
-    case TN_OP_minimum:
-    case TN_OP_multiply:
-    case TN_OP_or:
-    case TN_OP_xor: break;
-    default: return false;
-    }
     if (!take_apart(m, op, tn_value_resolve(op->operands[0]), d, &(int){LOOKS}, parts))
         return false;
     tn_value *v = tn_rewrite_splat(m, op, t, first);

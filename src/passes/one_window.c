@@ -45,17 +45,7 @@ static bool find_window(const tn_op *op, window *w)
 static const tn_op *combining_op(const tn_region *r)
 {
     const tn_op *op = tn_op_of_body(r);
-    switch (op ? op->kind : TN_OP_INVALID) {
-    case TN_OP_add:
-    case TN_OP_and:
-    case TN_OP_maximum:
-    case TN_OP_minimum:
-    case TN_OP_multiply:
-    case TN_OP_or:
-    case TN_OP_subtract:
-    case TN_OP_xor: return op;
-    default: return NULL;
-    }
+    return op && (tn_is_combining(op->kind) || op->kind == TN_OP_subtract) ? op : NULL;
 }
 
 static tn_value *combine(tn_module *m, tn_op *op, const tn_op *with, const window *w,

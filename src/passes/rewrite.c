@@ -51,6 +51,30 @@ void tn_rewrite_ints(tn_module *m, tn_op *op, tn_attr_name name, const int64_t *
     tn_op_set_attr(m, op, name, tn_attr_ints(m->arena, v, n));
 }
 
+void tn_count_uses(tn_region *r)
+{
+    for (uint32_t i = 0; i < r->n_args; i++) r->args[i].id = 0;
+    for (tn_op *op = r->first; op; op = op->next) {
+        for (uint32_t i = 0; i < op->n_results; i++) op->results[i].id = 0;
+        for (uint32_t i = 0; i < op->n_operands; i++) tn_value_resolve(op->operands[i])->id++;
+        for (uint32_t i = 0; i < op->n_regions; i++) tn_count_uses(&op->regions[i]);
+    }
+}
+
+bool tn_is_combining(tn_op_kind kind)
+{
+    switch ((int)kind) {
+    case TN_OP_add:
+    case TN_OP_and:
+    case TN_OP_maximum:
+    case TN_OP_minimum:
+    case TN_OP_multiply:
+    case TN_OP_or:
+    case TN_OP_xor: return true;
+    default: return false;
+    }
+}
+
 const tn_op *tn_op_of_body(const tn_region *r)
 {
     const tn_op *op = r->first;

@@ -24,6 +24,11 @@ const tn_literal *tn_constant_of(const tn_value *v);
 /* The op of a body of two arguments that is nothing but it, on both of them in either order; NULL:
  * the body is something else. */
 const tn_op *tn_op_of_body(const tn_region *r);
+/* Is it an op that folds numbers: add, and, maximum, minimum, multiply, or, xor? */
+bool tn_is_combining(tn_op_kind kind);
+/* Sets the id of each value of the region, and of those within, to how often it is used. Values
+ * from outside keep theirs, plus their uses here. */
+void tn_count_uses(tn_region *r);
 /* The integer that `v` is when it is a scalar or splat constant of an integer or boolean type. */
 bool tn_constant_integer(const tn_value *v, int64_t *out);
 /* A new constant before `where`; data and type are taken as they are. */

@@ -223,16 +223,7 @@ static bool simplify_reduce(tn_module *m, tn_op *op, bool *changed)
     for (uint32_t i = 0; i < n; i++)
         if (x->type->dims[dims[i]] != 1) return false;
     const tn_op *body = tn_op_of_body(&op->regions[0]);
-    switch (body ? (int)body->kind : TN_OP_INVALID) {
-    case TN_OP_add:
-    case TN_OP_and:
-    case TN_OP_maximum:
-    case TN_OP_minimum:
-    case TN_OP_multiply:
-    case TN_OP_or:
-    case TN_OP_xor: break;
-    default: return false;
-    }
+    if (!body || !tn_is_combining(body->kind)) return false;
     if (x->type->element != to->element) return false;
     tn_op_kind kind = body->kind;
     if (!tn_type_equal(x->type, to))

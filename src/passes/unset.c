@@ -6,16 +6,6 @@
  * Scans stack what they give so, forwards or backwards (at n - 1 - i). */
 #include "passes/rewrite.h"
 
-static void count_uses(tn_region *r)
-{
-    for (uint32_t i = 0; i < r->n_args; i++) r->args[i].id = 0;
-    for (tn_op *op = r->first; op; op = op->next) {
-        for (uint32_t i = 0; i < op->n_results; i++) op->results[i].id = 0;
-        for (uint32_t i = 0; i < op->n_operands; i++) tn_value_resolve(op->operands[i])->id++;
-        for (uint32_t i = 0; i < op->n_regions; i++) count_uses(&op->regions[i]);
-    }
-}
-
 static bool is_argument(const tn_region *r, const tn_value *v, uint32_t i)
 {
     return v == &r->args[i];
@@ -94,6 +84,6 @@ static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
 
 tn_status *tn_pass_unset(tn_module *m, bool *changed)
 {
-    for (tn_function *f = m->functions; f; f = f->next) count_uses(&f->body);
+    for (tn_function *f = m->functions; f; f = f->next) tn_count_uses(&f->body);
     return tn_rewrite(m, rewrite, changed);
 }

@@ -2,7 +2,6 @@
 /* Functions of CHLO in terms of StableHLO, for which machine code is made together with what
  * surrounds them. f16, bf16 and narrower go by way of f32. Complex numbers, and what has no row for
  * its type, stay custom calls. */
-#include <stdio.h>
 #include <string.h>
 
 #include "reader/text_chlo.h"
