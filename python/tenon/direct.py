@@ -9,6 +9,10 @@ Before the bytes of a stored executable jaxlib expects a description of its resu
 versions. With a version that isn't known the first program goes jaxlib's way and is stored: if its description is what
 `_Form` would have written, later ones go directly.
 
+Before it gets there JAX makes options for XLA that are the same each time, walks the program to choose how much XLA
+shall log of it, and makes the key of a stored cache even where there is none, all of which costs more than the compiler
+takes for a small program. With versions whose way is known, `_shorten` leaves it out where nothing depends on it.
+
 What can't, or fails, goes jaxlib's way, as everything does with TENON_DIRECT=0: programs for several devices, with
 layouts or memories of their own, and with functions of CHLO that Tenon wants expanded (lgamma, digamma, zeta, ...).
 """
@@ -30,6 +34,10 @@ _BYTECODE = 4  # the newest version in which attributes have names
 _OTHERWISE = (b"mhlo.layout_mode", b"mhlo.memory_kind")  # results that are not as _Form says
 _STORED = b"TENONEXE"  # what Tenon's executables begin with
 _PROGRAM = b"TENONDIR"  # what goes before a program instead
+
+
+def _is_ours(backend):
+    return "\ntenon " in backend.platform_version
 
 
 def _varint(n):
@@ -126,6 +134,9 @@ class _Form:
 _KNOWN = {"0.10.2": _Form(b"\x08\x03\x12\x09pjrt_ifrt", b"J\x00")}
 
 
+_SHORTENED = ("0.10.2",)  # versions of JAX whose compile is what _shorten takes the place of
+
+
 class Compiler:
     """Takes the place of JAX's backend_compile_and_load for clients of Tenon."""
 
@@ -139,7 +150,7 @@ class Compiler:
         def jaxlibs():
             return self._jaxlibs(backend, module, executable_devices, options, host_callbacks, *others, **named)
 
-        if (self._is_off or others or named or "\ntenon " not in backend.platform_version or
+        if (self._is_off or others or named or not _is_ours(backend) or
                 options.num_replicas != 1 or options.num_partitions != 1 or len(executable_devices) != 1):
             return jaxlibs()
         try:
@@ -174,10 +185,42 @@ class Compiler:
             self._is_off = True
 
 
+def _shorten(pxla):
+    """Puts a shorter way for Tenon's programs before pxla._cached_compilation, where JAX keeps what it has compiled."""
+    import numpy as np
+    from jax._src import compilation_cache, compiler, config, dispatch, util
+
+    jaxs = pxla._cached_compilation
+    known = {}  # options of compilation, by what JAX says there of a program; the rest is for XLA
+
+    def options_for(module, backend, devices, *of_program):
+        options = known.get((devices, of_program))
+        if options is None:
+            array = np.array([devices[0]], object)
+            options = known[devices, of_program] = pxla.create_compile_options(module, *of_program, backend, array, {})
+        return options
+
+    @util.weakref_lru_cache
+    def compile(module, name, *others):
+        *of_program, callbacks, backend, devices, options, profiler = others
+        is_kept = compilation_cache.is_persistent_cache_enabled() or compilation_cache._cache is not None
+        is_guided = profiler is not None or config.enable_pgle.value or config.compilation_cache_expect_pgle.value
+        if options or is_kept or is_guided or config.jax_dump_ir_to.value or len(devices) != 1 or not _is_ours(backend):
+            return jaxs(module, name, *others)
+        with dispatch.log_elapsed_time("Finished compilation of {fun_name} in {elapsed_time:.9f} sec", fun_name=name,
+                                       event=dispatch.BACKEND_COMPILE_EVENT):
+            options = options_for(module, backend, devices, *of_program)
+            return compiler.backend_compile_and_load(backend, module, devices, options, callbacks)
+
+    pxla._cached_compilation = compile
+
+
 def connect():
     """From now on programs for Tenon go directly. None: this JAX compiles in another way."""
+    import jax
     import jaxlib
     from jax._src import compiler, profiler
+    from jax._src.interpreters import pxla
 
     name = "backend_compile_and_load"
     jaxlibs = getattr(compiler, name, None)
@@ -187,4 +230,6 @@ def connect():
         return jaxlibs.__wrapped__
     ours = Compiler(jaxlibs, _KNOWN.get(jaxlib.__version__))
     setattr(compiler, name, profiler.annotate_function(ours, name=name))
+    if jax.__version__ in _SHORTENED:
+        _shorten(pxla)
     return ours

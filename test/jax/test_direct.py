@@ -203,3 +203,69 @@ def test_it_can_be_switched_off():
     run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "TENON_DIRECT": "0"}, capture_output=True,
                          text=True, timeout=120, check=True)
     assert "Compiler" not in run.stdout and "2.0" in run.stdout
+
+
+def shortened():
+    """Whether this JAX's way to us is one that is known."""
+    ours()
+    if jax.__version__ not in direct._SHORTENED:
+        pytest.skip("this JAX goes its own way to the compiler")
+
+
+def test_no_key_is_made_for_a_cache_that_is_not_there(monkeypatch):
+    shortened()
+    monkeypatch.setattr(compiler, "_get_cache_key", lambda *args, **named: pytest.fail("made a key"))
+    np.testing.assert_array_equal(jax.jit(lambda x: x * 9)(X), X * 9)
+
+
+def test_a_stored_cache_is_used(tmp_path):
+    """In a process of its own, since JAX keeps its cache open."""
+    code = ("import jax, numpy as np;"
+            "print(jax.jit(lambda x: x * 11)(np.float32(2)));"
+            "events = []; jax.monitoring.register_event_listener(lambda e, **k: events.append(e));"
+            "jax.clear_caches(); print(jax.jit(lambda x: x * 11)(np.float32(2)));"
+            "print([e for e in events if e.endswith('cache_hits')])")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True,
+                         env={**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
+                              "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+                              "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0"})  # fmt: skip
+    assert run.stdout.split()[:2] == ["22.0", "22.0"] and "cache_hits" in run.stdout
+    assert list(tmp_path.glob("*-cache"))
+
+
+def test_what_others_see_of_a_compile(tmp_path):
+    """Durations for listeners, dumps, and one compile for a program that comes twice."""
+    shortened()
+    seen = []
+    jax.monitoring.register_event_duration_secs_listener(lambda event, duration, **named: seen.append(event))
+    lowered = jax.jit(lambda x: x * 13).lower(X)
+    lowered.compile()
+    assert [e for e in seen if e.endswith("backend_compile_duration")] == ["/jax/core/compile/backend_compile_duration"]
+    before = ours().n_direct
+    lowered._lowering._executable = None
+    lowered.compile()
+    assert ours().n_direct == before
+    jax.config.update("jax_dump_ir_to", str(tmp_path))
+    try:
+        jax.jit(lambda x: x * 14)(X)
+    finally:
+        jax.config.update("jax_dump_ir_to", "")
+    assert list(tmp_path.glob("*_compile.mlir"))
+
+
+def test_options_are_those_of_the_program(monkeypatch):
+    """Programs share what JAX says of them to the compiler only if it is the same."""
+    shortened()
+    seen = []
+    jaxs = compiler.backend_compile_and_load
+
+    def keep(backend, module, devices, options, callbacks):
+        seen.append(options.executable_build_options)
+        return jaxs(backend, module, devices, options, callbacks)
+
+    monkeypatch.setattr(compiler, "backend_compile_and_load", keep)
+    placed = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    jax.jit(lambda x: x * 15)(X)
+    jax.jit(lambda x: (x * 15, x))(X)
+    jax.jit(lambda x: (x * 15, x), out_shardings=placed)(X)
+    assert [list(o.allow_spmd_sharding_propagation_to_output) for o in seen] == [[True], [True, True], [False, False]]
