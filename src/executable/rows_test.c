@@ -333,6 +333,35 @@ static const char apart[] =
     "(tensor<2xRx3xCxT>, tensor<T>) -> tensor<RxT>\n"
     "return %s, %m, %a : tensor<2x3xf32>, tensor<Rx3xT>, tensor<RxT>\n}\n";
 
+/* Distances of points, and forces between them and others. */
+static const char pairs[] =
+    "func.func @main(%x: tensor<RxCxT>, %y: tensor<500xCxT>, %z: tensor<T>) -> (tensor<Rx500xT>, "
+    "tensor<RxCxT>, tensor<RxCxT>) {\n"
+    "%a = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<RxCxT>) -> tensor<Rx500xCxT>\n"
+    "%b = stablehlo.broadcast_in_dim %y, dims = [1, 2] : (tensor<500xCxT>) -> tensor<Rx500xCxT>\n"
+    "%d = stablehlo.subtract %a, %b : tensor<Rx500xCxT>\n"
+    "%p = stablehlo.multiply %d, %d : tensor<Rx500xCxT>\n"
+    "%q = stablehlo.reduce(%p init: %z) applies stablehlo.add across dimensions = [2] : "
+    "(tensor<Rx500xCxT>, tensor<T>) -> tensor<Rx500xT>\n"
+    "%w = stablehlo.exponential %q : tensor<Rx500xT>\n"
+    "%u = stablehlo.broadcast_in_dim %w, dims = [0, 1] : (tensor<Rx500xT>) -> tensor<Rx500xCxT>\n"
+    "%v = stablehlo.divide %d, %u : tensor<Rx500xCxT>\n"
+    "%f = stablehlo.reduce(%v init: %z) applies stablehlo.add across dimensions = [1] : "
+    "(tensor<Rx500xCxT>, tensor<T>) -> tensor<RxCxT>\n"
+    "%m = stablehlo.reduce(%v init: %z) applies stablehlo.maximum across dimensions = [1] : "
+    "(tensor<Rx500xCxT>, tensor<T>) -> tensor<RxCxT>\n"
+    "return %q, %f, %m : tensor<Rx500xT>, tensor<RxCxT>, tensor<RxCxT>\n}\n";
+/* As many that repeat, in lines of several blocks. */
+static const char far_pairs[] =
+    "func.func @main(%x: tensor<RxCxT>, %y: tensor<9000xCxT>, %z: tensor<T>) -> tensor<RxCxT> {\n"
+    "%a = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<RxCxT>) -> tensor<Rx9000xCxT>\n"
+    "%b = stablehlo.broadcast_in_dim %y, dims = [1, 2] : (tensor<9000xCxT>) -> "
+    "tensor<Rx9000xCxT>\n"
+    "%d = stablehlo.multiply %a, %b : tensor<Rx9000xCxT>\n"
+    "%f = stablehlo.reduce(%d init: %z) applies stablehlo.add across dimensions = [1] : "
+    "(tensor<Rx9000xCxT>, tensor<T>) -> tensor<RxCxT>\n"
+    "return %f : tensor<RxCxT>\n}\n";
+
 /* The sum of long lines, and of squares around their means; all lines but one lie far from 0. */
 static const char variance[] =
     "func.func @main(%x: tensor<RxCxT>, %n: tensor<T>) -> (tensor<RxT>, tensor<RxT>) {\n"
@@ -473,6 +502,7 @@ static char *with_dying(const char *program)
 }
 
 static uint32_t n_rows_steps, n_products, n_codes, n_turned, n_in_place, n_by_rows;
+static size_t temp_bytes; /* of the last program */
 
 static void note_in_place(const tn_step *s)
 {
@@ -502,6 +532,7 @@ static void check_program(const char *program, bool counts)
         MUST(run_executable(e[way], args, results[way]));
         for (uint32_t i = 0; i < info->n_params; i++) free(args[i]);
     }
+    temp_bytes = e[1]->info.temp_bytes;
     for (uint32_t i = 0; i < e[1]->n_steps; i++) {
         if (e[1]->steps[i].kind == TN_STEP_TILE) n_by_rows += e[1]->steps[i].tile->rows != NULL;
         if (e[1]->steps[i].kind != TN_STEP_ROWS) continue;
@@ -618,6 +649,24 @@ static void reductions_apart_are_those_of_evaluators(void **unused)
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (uint32_t t = 0; t < sizeof types / sizeof *types; t++)
             check(apart, sizes[i][0], sizes[i][1], types[t]);
+    by_evaluators = false;
+}
+
+static void pairs_of_points_leave_no_array_of_all(void **unused)
+{
+    static const int sizes[][2] = {{16, 3}, {40, 2}, {100, 5}, {70, 8}, {33, 9}, {15, 4}};
+    static const char *const types[] = {"f32", "f64", "bf16"};
+    by_evaluators = true;
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (uint32_t t = 0; t < sizeof types / sizeof *types; t++) {
+            int rows = sizes[i][0], columns = sizes[i][1];
+            check(pairs, rows, columns, types[t]);
+            if (t < 2 && rows >= 16 && columns <= 8)
+                assert_true(temp_bytes < (size_t)rows * 500 * 4);
+            check(far_pairs, rows, columns, types[t]);
+            if (t < 2 && rows >= 16 && columns <= 8)
+                assert_true(temp_bytes < (size_t)rows * 9000 * 4);
+        }
     by_evaluators = false;
 }
 
@@ -790,6 +839,7 @@ static int run(void)
                                        cmocka_unit_test(squares_around_means_of_long_lines),
                                        cmocka_unit_test(quotients_are_the_nearest),
                                        cmocka_unit_test(reductions_apart_are_those_of_evaluators),
+                                       cmocka_unit_test(pairs_of_points_leave_no_array_of_all),
                                        cmocka_unit_test(what_is_laid_out_is_as_its_ops_give_it),
                                        cmocka_unit_test(powers_by_halves_are_roots),
                                        cmocka_unit_test(joined_rows_are_what_their_ops_give),

@@ -11,7 +11,9 @@ enum {
     PIECE = 1 << 16, /* elements that are worth a piece of their own */
     MANY = 16,       /* lines, or groups of columns, that are pieces enough */
     COLUMNS_AT_LEAST = 16,
-    WIDE_COLUMNS = 64,    /* of several steps side by side */
+    WIDE_COLUMNS = 64, /* of several steps side by side, */
+    ROW_BYTES = 256,   /* of as many as a row has lanes where lines are long, */
+    WIDE_BYTES = COLUMNS_AT_LEAST * ROW_BYTES,
     TURNED_AT_LEAST = 64, /* lines */
     TURNED_COLUMNS = 128,
     TURNED_ROWS = 256,
@@ -147,6 +149,9 @@ bool tn_lines_find_along(const tn_op *op, tn_op_kind kind, const tn_type *t, con
     l->to = to->element;
     l->acc = narrow && sum ? TN_F32 : e;
     l->acc_bytes = (uint32_t)tn_element_type_bytes(l->acc);
+    /* The order of rows, so that columns may be taken apart: see passes/planes. */
+    if (l->wide && l->acc_bytes >= 4 && l->length * l->acc_bytes >= 4 * ROW_BYTES)
+        l->wide = ROW_BYTES / l->acc_bytes;
     l->to_bytes = (uint32_t)tn_element_type_bytes(l->to);
     l->load.run = l->store.run = NULL;
     if (!tn_kernel_elementwise(isa, kind, l->acc, &l->combine)) return false;
@@ -200,7 +205,7 @@ static int64_t side_by_side(const tn_lines *l, int64_t steps)
 
 static void fold_wide(const tn_lines *l, const char *x, int64_t steps, void *out)
 {
-    _Alignas(64) char acc[WIDE_COLUMNS * 8], total[WIDE_COLUMNS * 8], rest[WIDE_COLUMNS * 8];
+    _Alignas(64) char acc[WIDE_BYTES], total[WIDE_BYTES], rest[WIDE_BYTES];
     int64_t k = side_by_side(l, steps), inner = l->inner;
     int64_t n = k * inner, whole = steps / k, left = (steps - whole * k) * inner;
     for (int64_t s = 0; s < whole; s += TN_LINES_BLOCK) {

@@ -7,12 +7,11 @@
  * After:   %c = not (%q and not %p)                                 %r = select %c, %x, %y
  * Of whole numbers and truths alone, whose results don't depend on the order. What is compared with
  * a place becomes a combination of what chose it. */
-#include <string.h>
-
+#include "passes/pieces.h"
 #include "passes/rewrite.h"
 
-/* Pieces of one array, and values that are looked at for a reduction. */
-enum { MOST = 16, LOOKS = 24 };
+/* Values that are looked at for a reduction. */
+enum { MOST = TN_PIECES, LOOKS = 24 };
 
 static tn_value *make(tn_module *m, tn_op *where, tn_op_kind kind, const tn_type *t, uint32_t n,
                       tn_value *const *operands)
@@ -23,197 +22,6 @@ static tn_value *make(tn_module *m, tn_op *where, tn_op_kind kind, const tn_type
 static const tn_type *with_element(tn_module *m, const tn_type *t, tn_element_type e)
 {
     return tn_type_tensor(m->arena, e, t->rank, t->dims);
-}
-
-static bool is_whole(const tn_type *t)
-{
-    return (t->element == TN_I1 ||
-            (tn_is_integer(t->element) && tn_element_type_bits(t->element) >= 8)) &&
-           !t->quantization && tn_type_is_static(t);
-}
-
-/* --- the arrays that `v` is made of along dimension `d` --- */
-
-/* The type of one. */
-static const tn_type *piece_type(tn_module *m, const tn_type *t, uint32_t d)
-{
-    int64_t *dims = TN_NEW_ARRAY(m->arena, int64_t, t->rank);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (i != d) dims[n++] = t->dims[i];
-    return tn_type_tensor(m->arena, t->element, n, dims);
-}
-
-static tn_value *reshaped(tn_module *m, tn_op *where, tn_value *v, const tn_type *t)
-{
-    while (v->op && v->op->kind == TN_OP_reshape) v = tn_value_resolve(v->op->operands[0]);
-    return tn_type_equal(v->type, t) ? v : make(m, where, TN_OP_reshape, t, 1, &v);
-}
-
-static bool is_add_of_whole(const tn_op *op)
-{
-    const tn_op *body = tn_op_of_body(&op->regions[0]);
-    return body && body->kind == TN_OP_add && is_whole(tn_operand_type(op, 0)) &&
-           tn_operand_type(op, 0)->element != TN_I1;
-}
-
-static bool are_all(const tn_op *op, tn_attr_name name, int64_t wanted)
-{
-    uint32_t n;
-    const int64_t *v = tn_op_ints(op, name, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (v[i] != wanted) return false;
-    return true;
-}
-
-/* Running totals from the first of dimension `d` on. */
-static bool is_running(const tn_op *op, uint32_t d)
-{
-    const tn_type *t = tn_operand_type(op, 0);
-    int64_t zero;
-    uint32_t n, n_pads;
-    if (op->n_operands != 2 || !is_add_of_whole(op) || !tn_type_equal(t, tn_result_type(op, 0)) ||
-        !tn_constant_integer(tn_value_resolve(op->operands[1]), &zero) || zero ||
-        !are_all(op, TN_ATTR_window_strides, 1) || !are_all(op, TN_ATTR_window_dilations, 1) ||
-        !are_all(op, TN_ATTR_base_dilations, 1))
-        return false;
-    const int64_t *window = tn_op_ints(op, TN_ATTR_window_dimensions, &n);
-    const int64_t *pads = tn_op_ints(op, TN_ATTR_padding, &n_pads);
-    if (n != t->rank || n_pads != 2 * n) return false;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t size = i == d ? t->dims[d] : 1;
-        if (window[i] != size || pads[2 * i] != size - 1 || pads[2 * i + 1]) return false;
-    }
-    return true;
-}
-
-static bool take_apart(tn_module *m, tn_op *where, tn_value *v, uint32_t d, int *looks,
-                       tn_value **out);
-
-/* Repeated along `d`, or the elements of a constant along it. */
-static bool of_broadcast(tn_module *m, tn_op *where, tn_value *v, uint32_t d, tn_value **out)
-{
-    const tn_op *op = v->op;
-    const tn_type *t = v->type, *piece = piece_type(m, t, d);
-    tn_value *x = tn_value_resolve(op->operands[0]);
-    uint32_t n, kept = 0, at = UINT32_MAX;
-    const int64_t *dims = tn_op_ints(op, TN_ATTR_broadcast_dimensions, &n);
-    int64_t *to = TN_NEW_ARRAY(m->arena, int64_t, n);
-    for (uint32_t i = 0; i < n; i++) {
-        if (dims[i] == d) at = i;
-        else to[kept++] = dims[i] - (dims[i] > d);
-    }
-    const tn_literal *l = tn_constant_of(x);
-    if (at != UINT32_MAX && x->type->dims[at] != 1) {
-        if (!l || !is_whole(x->type) || tn_type_elements(x->type) != t->dims[d]) return false;
-        size_t bytes = tn_element_type_bytes(x->type->element);
-        for (int64_t i = 0; i < t->dims[d]; i++) {
-            tn_literal one = {.type = piece,
-                              .splat = true,
-                              .size = bytes,
-                              .data = (const char *)l->data + (l->splat ? 0 : (size_t)i * bytes)};
-            out[i] = tn_rewrite_constant(m, where, one);
-        }
-        return true;
-    }
-    tn_value *from = x;
-    if (at != UINT32_MAX) from = reshaped(m, where, x, piece_type(m, x->type, at));
-    tn_value *one = from;
-    if (!tn_type_equal(from->type, piece)) {
-        tn_op *by = tn_rewrite_op(m, where, TN_OP_broadcast_in_dim, piece, 1, &from);
-        tn_rewrite_ints(m, by, TN_ATTR_broadcast_dimensions, to, kept);
-        one = &by->results[0];
-    }
-    for (int64_t i = 0; i < t->dims[d]; i++) out[i] = one;
-    return true;
-}
-
-static bool of_concatenate(tn_module *m, tn_op *where, tn_value *v, uint32_t d, int *looks,
-                           tn_value **out)
-{
-    const tn_op *op = v->op;
-    if (tn_op_int(op, TN_ATTR_dimension, -1) != d) return false;
-    int64_t n = 0;
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        tn_value *x = tn_value_resolve(op->operands[i]);
-        if (x->type->dims[d] == 1 && !tn_constant_of(x))
-            out[n] = reshaped(m, where, x, piece_type(m, x->type, d));
-        else if (x->type->dims[d] && !take_apart(m, where, x, d, looks, out + n)) return false;
-        n += x->type->dims[d];
-    }
-    return true;
-}
-
-static bool of_elementwise(tn_module *m, tn_op *where, tn_value *v, uint32_t d, int *looks,
-                           tn_value **out)
-{
-    const tn_op *op = v->op;
-    const tn_type *piece = piece_type(m, v->type, d);
-    tn_value *parts[3][MOST];
-    if (op->n_operands > 3 || op->n_results != 1) return false;
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        tn_value *x = tn_value_resolve(op->operands[i]);
-        if (x->type->rank != v->type->rank || !take_apart(m, where, x, d, looks, parts[i]))
-            return false;
-    }
-    for (int64_t k = 0; k < v->type->dims[d]; k++) {
-        tn_op *one = tn_rewrite_op(m, where, op->kind, piece, op->n_operands, NULL);
-        for (uint32_t i = 0; i < op->n_operands; i++) one->operands[i] = parts[i][k];
-        for (uint32_t i = 0; i < op->n_attrs; i++) one->attrs[i] = op->attrs[i];
-        out[k] = &one->results[0];
-    }
-    return true;
-}
-
-/* What of a small constant is at place `i` of dimension `d`. */
-static bool element_rows(tn_module *m, const tn_literal *l, uint32_t d, int64_t i, tn_literal *out)
-{
-    enum { SMALL = 4096 };
-    size_t inner = tn_element_type_bytes(l->type->element), size = (size_t)l->type->dims[d];
-    if (l->size > SMALL || tn_element_type_bits(l->type->element) < 8) return false;
-    for (uint32_t k = d + 1; k < l->type->rank; k++) inner *= (size_t)l->type->dims[k];
-    size_t outer = inner && size ? l->size / (inner * size) : 0;
-    char *data = tn_alloc_array(m->arena, outer, inner);
-    for (size_t k = 0; k < outer; k++)
-        memcpy(data + k * inner, (const char *)l->data + (k * size + (size_t)i) * inner, inner);
-    out->data = data;
-    out->size = outer * inner;
-    return true;
-}
-
-/* Fills out[v->type->dims[d]] with new ops before `where`; false: it isn't known, or would have to
- * be sliced. */
-static bool take_apart(tn_module *m, tn_op *where, tn_value *v, uint32_t d, int *looks,
-                       tn_value **out)
-{
-    const tn_type *t = v->type;
-    const tn_op *op = v->op;
-    if (!op || --*looks < 0 || !tn_type_is_static(t) || t->quantization || t->rank <= d ||
-        t->dims[d] < 1 || t->dims[d] > MOST)
-        return false;
-    const tn_literal *l = tn_constant_of(v);
-    if (l) {
-        for (int64_t i = 0; i < t->dims[d]; i++) {
-            tn_literal one = *l;
-            one.type = piece_type(m, t, d);
-            if (!l->splat && !element_rows(m, l, d, i, &one)) return false;
-            out[i] = tn_rewrite_constant(m, where, one);
-        }
-        return true;
-    }
-    switch ((int)op->kind) {
-    case TN_OP_concatenate: return of_concatenate(m, where, v, d, looks, out);
-    case TN_OP_broadcast_in_dim: return of_broadcast(m, where, v, d, out);
-    case TN_OP_reduce_window:
-        if (!is_running(op, d)) return false;
-        if (!take_apart(m, where, tn_value_resolve(op->operands[0]), d, looks, out)) return false;
-        for (int64_t i = 1; i < t->dims[d]; i++)
-            out[i] = make(m, where, TN_OP_add, out[0]->type, 2, (tn_value *[]){out[i - 1], out[i]});
-        return true;
-    default:
-        return tn_op_has_trait(op, TN_TRAIT_ELEMENTWISE) &&
-               of_elementwise(m, where, v, d, looks, out);
-    }
 }
 
 /* --- the bodies --- */
@@ -265,12 +73,12 @@ static bool arg_of_few(tn_module *m, tn_op *op, uint32_t d)
     const tn_value *places = tn_value_resolve(op->operands[1]);
     const tn_op *iota = places->op;
     const tn_type *t = tn_result_type(op, 0), *at = tn_result_type(op, 1);
-    if (!is_whole(tn_operand_type(op, 0)) || !is_whole(at) || at->element == TN_I1 || !iota ||
+    if (!tn_is_whole(tn_operand_type(op, 0)) || !tn_is_whole(at) || at->element == TN_I1 || !iota ||
         iota->kind != TN_OP_iota || tn_op_int(iota, TN_ATTR_iota_dimension, -1) != d ||
         !is_least(tn_value_resolve(op->operands[2])) ||
         !tn_constant_integer(tn_value_resolve(op->operands[3]), &zero) || zero ||
         !is_argmax(&op->regions[0]) ||
-        !take_apart(m, op, tn_value_resolve(op->operands[0]), d, &(int){LOOKS}, parts))
+        !tn_pieces_of(&(tn_pieces){m, op, d, LOOKS, 0}, tn_value_resolve(op->operands[0]), parts))
         return false;
     const tn_type *truth = with_element(m, t, TN_I1);
     tn_value *most = parts[0], *place = tn_rewrite_splat(m, op, at, 0);
@@ -303,11 +111,11 @@ static bool fold_of_few(tn_module *m, tn_op *op, uint32_t d)
     const tn_type *t = tn_result_type(op, 0);
     tn_value *parts[MOST], *init = tn_value_resolve(op->operands[1]);
     int64_t first;
-    if (!body || !tn_is_combining(body->kind) || !is_whole(tn_operand_type(op, 0)) ||
-        !is_whole(t) || t->element != tn_operand_type(op, 0)->element ||
+    if (!body || !tn_is_combining(body->kind) || !tn_is_whole(tn_operand_type(op, 0)) ||
+        !tn_is_whole(t) || t->element != tn_operand_type(op, 0)->element ||
         body->results[0].type->element != t->element || !tn_constant_integer(init, &first))
         return false;
-    if (!take_apart(m, op, tn_value_resolve(op->operands[0]), d, &(int){LOOKS}, parts))
+    if (!tn_pieces_of(&(tn_pieces){m, op, d, LOOKS, 0}, tn_value_resolve(op->operands[0]), parts))
         return false;
     tn_value *v = tn_rewrite_splat(m, op, t, first);
     for (int64_t k = 0; k < tn_operand_type(op, 0)->dims[d]; k++)
@@ -327,7 +135,7 @@ typedef struct {
 
 static bool nest_of(tn_value *v, nest *out)
 {
-    if (!is_whole(v->type) || v->type->element == TN_I1) return false;
+    if (!tn_is_whole(v->type) || v->type->element == TN_I1) return false;
     for (out->n = 0;; out->n++) {
         int64_t x;
         if (tn_constant_integer(v, &x)) {
@@ -386,7 +194,8 @@ static bool move_into_nest(tn_module *m, tn_op *op)
     int64_t least = 0, most = 100;
     const tn_type *t = tn_result_type(op, 0);
     bool is_clamp = op->kind == TN_OP_clamp;
-    if (!is_whole(t) || t->element == TN_I1 || !nest_of(op->operands[is_clamp], &x)) return false;
+    if (!tn_is_whole(t) || t->element == TN_I1 || !nest_of(op->operands[is_clamp], &x))
+        return false;
     if (is_clamp && (!tn_constant_integer(op->operands[0], &least) ||
                      !tn_constant_integer(op->operands[2], &most) || least < 0 || most < least))
         return false;
