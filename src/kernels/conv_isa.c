@@ -4,9 +4,14 @@
 #include "kernels/simd.h"
 
 #define ROWS TN_CONV_LANE_ROWS
-#define VECS TN_CONV_LANE_VECTORS
-#define T    f32
-#define E    float
+/* What 32 registers hold, or 16. */
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define VECS 4
+#else
+#define VECS 3
+#endif
+#define T f32
+#define E float
 #include "kernels/conv_lanes.inc"
 #undef T
 #undef E
@@ -28,6 +33,7 @@
 
 extern const tn_conv_lanes_table TN_ISA_NAME(tn_conv_lanes_table);
 const tn_conv_lanes_table TN_ISA_NAME(tn_conv_lanes_table) = {
+    .vectors = VECS,
     .kinds = {[TN_GEMM_F32] = all_lanes_f32,
               [TN_GEMM_F64] = all_lanes_f64,
               [TN_GEMM_I32] = all_lanes_u32,

@@ -7,16 +7,24 @@
 
 #include "kernels/conv_part.h"
 
-enum { TN_CONV_LANE_ROWS = 4, TN_CONV_LANE_VECTORS = 4 };
+enum { TN_CONV_LANE_ROWS = 4 };
 
-/* c[i] (+)= sum over p < n of a[i * a_row + a_at[p]] * b[b_at[p]], each a row of vectors (b: or one
- * element). All in bytes. */
-typedef void tn_conv_lanes(int64_t n, const char *a, int64_t a_row, const int64_t *a_at,
-                           const char *b, const int64_t *b_at, char *c, int64_t c_row, bool add);
+/* A block of sums, as `tiles` tiles of rows by `groups` tiles of vectors. Strides are in bytes. */
+typedef struct {
+    int64_t terms;
+    const int64_t *a_at, *b_at; /* where each term is */
+    int64_t a_row, c_row, tiles, groups;
+    bool add;
+} tn_conv_span;
+
+/* c[i] (+)= sum over p < terms of a[i * a_row + a_at[p]] * b[b_at[p]], each a row of vectors (b: or
+ * one element). */
+typedef void tn_conv_lanes(const tn_conv_span *s, const char *a, const char *b, char *c);
 
 typedef struct {
-    /* [TN_CONV_LANE_VECTORS * (rows - 1) + vectors - 1]; NULL for complex kinds. `shared`: one
-     * element of b for all lanes */
+    int vectors; /* of the widest tile */
+    /* [vectors * (rows - 1) + its vectors - 1]; NULL for complex kinds. `shared`: one element of b
+     * for all lanes */
     tn_conv_lanes *const *kinds[TN_GEMM_KIND_COUNT], *const *shared[TN_GEMM_KIND_COUNT];
 } tn_conv_lanes_table;
 

@@ -311,6 +311,60 @@ static void depthwise_and_grouped(void **state)
         }
 }
 
+/* Windows of every kind on channels that fill vectors, tiles and parts of them. */
+static void depthwise_windows(void **state)
+{
+    static const int64_t channels[] = {16, 17, 31, 64, 65, 100, 130};
+    for (int round = 0; round < 100; round++) {
+        tn_conv c = {.type = types[random_below(6)],
+                     .groups = channels[random_below(7)],
+                     .batch = 1 + random_below(2),
+                     .in_features = 1,
+                     .out_features = 1,
+                     .rank = 1 + (round % 4 > 0)};
+        for (int d = 0; d < c.rank; d++) {
+            tn_conv_axis *a = &c.axes[d];
+            *a = (tn_conv_axis){.in_size = 1 + random_below(c.rank == 1 ? 90 : 18),
+                                .kernel_size = 1 + random_below(7),
+                                .stride = 1 + random_below(2),
+                                .pad_low = random_below(8) - 1,
+                                .in_dilation = random_below(6) ? 1 : 2,
+                                .kernel_dilation = 1 + random_below(3),
+                                .reversed = random_below(4) == 0};
+            a->out_size = output_size(a, random_below(8) - 1);
+        }
+        check_problem(c, random_below(4) ? LAST : RANDOM);
+    }
+}
+
+/* Sums of more than one block, too. */
+static void depthwise_bits_are_the_same_in_every_channel(void **state)
+{
+    enum { SIZE = 26, CHANNELS = 37 };
+    for (int64_t taps = 3; taps < SIZE; taps += 20) {
+        problem p;
+        tn_conv c = {.type = TN_F32, .groups = CHANNELS, .batch = 1, .in_features = 1};
+        c.out_features = 1, c.rank = 2;
+        c.axes[0] = c.axes[1] = axis(SIZE, taps, 1, taps / 2);
+        check_problem(c, LAST);
+        make_problem(&p, c, LAST);
+        float *in = (float *)p.in_data, *kernel = (float *)p.kernel_data;
+        for (size_t i = 0; i < p.in_count; i++)
+            in[i] = i % CHANNELS ? in[i - 1] : (float)random_below(1 << 20) * 1e-3f;
+        for (size_t i = 0; i < p.kernel_count; i++)
+            kernel[i] = i % CHANNELS ? kernel[i - 1] : (float)random_below(1 << 20) - 5e5f;
+        void *memory = aligned_alloc(64, (tn_conv_workspace(&p.c, pool) + 64) / 64 * 64);
+        float *one = malloc(p.out_count * 4), *all = malloc(p.out_count * 4);
+        tn_conv_run(&p.c, in, kernel, one, NULL, memory);
+        tn_conv_run(&p.c, in, kernel, all, pool, memory);
+        assert_memory_equal(one, all, p.out_count * 4);
+        for (size_t i = 0; i < p.out_count; i++)
+            if (i % CHANNELS) assert_memory_equal(&one[i], &one[i - 1], 4);
+        free(one), free(all), free(memory);
+        free(p.in), free(p.kernel), free(p.in_data), free(p.kernel_data), free(p.expected);
+    }
+}
+
 /* Matrix products. */
 static void windows_of_one_element(void **state)
 {
@@ -427,7 +481,7 @@ static void narrow_types_in_matrix_registers(void **state)
         skip();
     }
     int done = 0;
-    for (int round = 0; round < 150; round++) {
+    for (int round = 0; round < 100; round++) {
         tn_conv c = {.groups = 1,
                      .batch = 1 + random_below(3),
                      .in_features = 16 + random_below(60),
@@ -494,6 +548,8 @@ static int run(void)
         cmocka_unit_test(any_shape_order_and_type),
         cmocka_unit_test(shapes_of_networks),
         cmocka_unit_test(depthwise_and_grouped),
+        cmocka_unit_test(depthwise_windows),
+        cmocka_unit_test(depthwise_bits_are_the_same_in_every_channel),
         cmocka_unit_test(lines_of_few_features),
         cmocka_unit_test(windows_of_one_element),
         cmocka_unit_test(features_before_positions_and_long_sums),
