@@ -37,11 +37,15 @@ static inline int64_t move_inside(int64_t v, const tn_indexed_run *r)
 /* --- gather --- */
 
 #if defined __AVX512F__
+/* Elements of a table behind the L2 cache are read one after the other: more reads are under way
+ * then than of gathers, whose operations fill the core's window. */
+enum { FAR_TABLE = 2 << 20 };
 /* Sixteen at a time, elements next to each other by indices next to each other; how many. */
 static int64_t gather_vectors_i32_4(const tn_indexed_run *r)
 {
     if (r->index_step != 1 || r->step != 4 || r->operand_step || r->other_step != 4) return 0;
-    int64_t i = 0, last = r->end - 1 < INT32_MAX ? r->end - 1 : INT32_MAX;
+    if (r->end > FAR_TABLE / 4) return 0;
+    int64_t i = 0, last = r->end - 1;
     const __m512i low = _mm512_set1_epi32((int)r->first), high = _mm512_set1_epi32((int)last);
     if (r->first > last) return 0;
     for (; i + 16 <= r->n; i += 16) {
@@ -54,7 +58,8 @@ static int64_t gather_vectors_i32_4(const tn_indexed_run *r)
 static int64_t gather_vectors_i32_8(const tn_indexed_run *r)
 {
     if (r->index_step != 1 || r->step != 8 || r->operand_step || r->other_step != 8) return 0;
-    int64_t i = 0, last = r->end - 1 < INT32_MAX ? r->end - 1 : INT32_MAX;
+    if (r->end > FAR_TABLE / 8) return 0;
+    int64_t i = 0, last = r->end - 1;
     const __m256i low = _mm256_set1_epi32((int)r->first), high = _mm256_set1_epi32((int)last);
     if (r->first > last) return 0;
     for (; i + 8 <= r->n; i += 8) {
@@ -187,6 +192,7 @@ static inline int32_t move_to(int32_t v, int32_t last)
 static size_t take_vectors_4(const tn_kernel *k, size_t n, const void *from, const int32_t *at,
                              void *to)
 {
+    if (k->bits[0] >= FAR_TABLE / 4) return 0;
     const __m512i zero = _mm512_setzero_si512(), last = _mm512_set1_epi32(k->bits[0]);
     for (size_t i = 0; i < n; i += 16) {
         __mmask16 there = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xFFFF;
@@ -200,6 +206,7 @@ static size_t take_vectors_4(const tn_kernel *k, size_t n, const void *from, con
 static size_t take_vectors_8(const tn_kernel *k, size_t n, const void *from, const int32_t *at,
                              void *to)
 {
+    if (k->bits[0] >= FAR_TABLE / 8) return 0;
     const __m256i zero = _mm256_setzero_si256(), last = _mm256_set1_epi32(k->bits[0]);
     for (size_t i = 0; i < n; i += 8) {
         __mmask8 there = n - i < 8 ? (__mmask8)((1u << (n - i)) - 1) : 0xFF;

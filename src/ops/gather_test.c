@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/isa_test.h"
 #include "ops/op_test.h"
 
 static void set_dims(tn_op *op)
@@ -115,6 +116,37 @@ TEST(embedding_lookups)
     tn_thread_pool_destroy(pool);
 }
 
+/* Elements of tables that lie in no cache near, as of small ones. */
+TEST(elements_of_far_tables)
+{
+    enum { SIZE = 600001, N = 1003 };
+    static double table[SIZE], out[N];
+    static int32_t at[N];
+    for (int i = 0; i < N; i++) at[i] = (int32_t)random_below(SIZE + 1000) - 500;
+    for (int wide = 0; wide < 2; wide++) {
+        for (int i = 0; i < SIZE; i++)
+            if (wide) table[i] = i;
+            else ((float *)table)[i] = (float)i;
+        tn_op *gather = wide ? make_op(TN_OP_gather, "600001xf64, 1003x1xi32", "1003xf64")
+                             : make_op(TN_OP_gather, "600001xf32, 1003x1xi32", "1003xf32");
+        set_dims(gather);
+        SET_INTS(gather, collapsed_slice_dims, 0);
+        SET_INTS(gather, start_index_map, 0);
+        SET_INT(gather, index_vector_dim, 1);
+        SET_INTS(gather, slice_sizes, 1);
+        tn_op *take = wide ? make_op(TN_OP_take, "600001xf64, 1003xi32", "1003xf64")
+                           : make_op(TN_OP_take, "600001xf32, 1003xi32", "1003xf32");
+        for (int takes = 0; takes < 2; takes++) {
+            memset(out, 0, sizeof out);
+            RUN(takes ? take : gather, IN(table, at), OUT(out));
+            for (int i = 0; i < N; i++) {
+                int v = at[i] < 0 ? 0 : at[i] >= SIZE ? SIZE - 1 : at[i];
+                assert_true((wide ? out[i] : ((float *)out)[i]) == v);
+            }
+        }
+    }
+}
+
 TEST(torch_index_select_picks)
 {
     tn_op *op = make_op(TN_OP_torch_index_select, "2x3x2xi32, 2x2xi32", "2x2x2xi32");
@@ -127,14 +159,20 @@ TEST(torch_index_select_picks)
     EXPECT_INVALID(op, "batch_dims should be at least 0 and at most dim");
 }
 
-int main(void)
+static int run_all(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gathers_with_batching_dims),
         cmocka_unit_test(scalar_indices_clamp_by_their_signedness),
         cmocka_unit_test(dynamic_gather_reads_sizes),
         cmocka_unit_test(embedding_lookups),
+        cmocka_unit_test(elements_of_far_tables),
         cmocka_unit_test(torch_index_select_picks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return run_for_each_isa(run_all);
 }
