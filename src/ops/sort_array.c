@@ -18,7 +18,7 @@ typedef struct {
     uint64_t pivot;
     bool equal;       /* the pivot is the least: divide those that equal it from the others */
     bool sorted;      /* all the same */
-    int64_t below[2]; /* of both halves, once they are divided */
+    int64_t below[2]; /* of each part, once it is divided */
 } range;
 
 typedef struct {
@@ -29,6 +29,7 @@ typedef struct {
     int64_t n;
     range ranges[RANGES];
     int n_divided, divided[RANGES];
+    int parts; /* of a range, by a thread each: 2, or 1 where ranges are enough for all threads */
 } array;
 
 static int64_t width(const array *a)
@@ -36,9 +37,10 @@ static int64_t width(const array *a)
     return a->wide ? 8 : 4;
 }
 
-static int64_t middle(const range *r)
+/* Where the second part begins. */
+static int64_t middle(const array *a, const range *r)
 {
-    return r->begin + (r->end - r->begin) / 2;
+    return a->parts == 1 ? r->end : r->begin + (r->end - r->begin) / 2;
 }
 
 static void find_pivots(void *ctx, int64_t begin, int64_t end)
@@ -54,16 +56,17 @@ static void find_pivots(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-static void divide_halves(void *ctx, int64_t begin, int64_t end)
+static void divide_parts(void *ctx, int64_t begin, int64_t end)
 {
     array *a = ctx;
     tn_isa isa = tn_cpu_isa();
     for (int64_t i = begin; i < end; i++) {
-        range *r = &a->ranges[a->divided[i / 2]];
-        int64_t from = i % 2 ? middle(r) : r->begin, n = (i % 2 ? r->end : middle(r)) - from;
+        range *r = &a->ranges[a->divided[i / a->parts]];
+        int64_t part = i % a->parts, from = part ? middle(a, r) : r->begin;
+        int64_t n = (part ? r->end : middle(a, r)) - from;
         void *x = a->x + from * width(a);
-        r->below[i % 2] = a->wide ? tn_sort_divide_u64(isa, x, n, r->pivot, r->equal)
-                                  : tn_sort_divide_u32(isa, x, n, (uint32_t)r->pivot, r->equal);
+        r->below[part] = a->wide ? tn_sort_divide_u64(isa, x, n, r->pivot, r->equal)
+                                 : tn_sort_divide_u32(isa, x, n, (uint32_t)r->pivot, r->equal);
     }
 }
 
@@ -84,9 +87,9 @@ static void join_halves(void *ctx, int64_t begin, int64_t end)
     array *a = ctx;
     for (int64_t i = begin; i < end; i++) {
         const range *r = &a->ranges[a->divided[i / 2]];
-        int64_t above = middle(r) - r->begin - r->below[0], below = r->below[1];
+        int64_t above = middle(a, r) - r->begin - r->below[0], below = r->below[1];
         int64_t n = above < below ? above : below, part = n / 2;
-        int64_t x = r->begin + r->below[0], y = middle(r) + below - n;
+        int64_t x = r->begin + r->below[0], y = middle(a, r) + below - n;
         if (i % 2) {
             x += part;
             y += part;
@@ -111,13 +114,16 @@ static bool divide_ranges(array *a, tn_thread_pool *pool)
         int64_t size = a->ranges[i].end - a->ranges[i].begin;
         if (a->ranges[i].sorted || size < 2 * LEAST) continue;
         a->divided[a->n_divided++] = (int)i;
+        a->ranges[i].below[1] = 0;
         elements += size;
     }
     int64_t n = a->n_divided;
     if (!n) return false;
+    double each = (double)elements / (double)n;
+    a->parts = n % tn_thread_pool_size(pool) ? 2 : 1;
     tn_parallel_for(pool, n, 3000, find_pivots, a);
-    tn_parallel_for(pool, 2 * n, (double)elements / (double)n * 0.3, divide_halves, a);
-    tn_parallel_for(pool, 2 * n, (double)elements / (double)n * 0.05, join_halves, a);
+    tn_parallel_for(pool, a->parts * n, each * 0.3, divide_parts, a);
+    if (a->parts == 2) tn_parallel_for(pool, 2 * n, each * 0.05, join_halves, a);
     /* In their order, so that a thread finds again what it has in its cache: from the last. */
     int64_t left = a->n, to = a->n;
     for (int64_t i = 0; i < n; i++) to += can_be_cut(&a->ranges[a->divided[i]]);
