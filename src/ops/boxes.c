@@ -57,7 +57,8 @@ tn_status *tn_infer_boxes(const tn_op *op, tn_arena *a, const tn_type **out)
     return NULL;
 }
 
-enum { PIECE_BYTES = 32768 };
+/* Each box of a piece that goes past the caches waits for its last line. */
+enum { PIECE_BYTES = 32768, STREAMED_PIECE_BYTES = 262144 };
 
 typedef struct {
     const tn_box *boxes;
@@ -124,13 +125,14 @@ void tn_boxes_run(const tn_box *boxes, uint32_t n, const tn_type *t, void *out,
              .width = tn_width(t),
              .out = out};
     int64_t bytes = j.width, items = 1;
+    j.stream = tn_type_elements(t) * j.width >= TN_STREAMED_BYTES;
+    int64_t piece = j.stream ? STREAMED_PIECE_BYTES : PIECE_BYTES;
     for (uint32_t d = t->rank; d-- > 0; bytes *= t->dims[d]) {
         j.stride[d] = bytes;
-        if (bytes <= PIECE_BYTES) j.split = d;
+        if (bytes <= piece) j.split = d;
     }
-    j.stream = bytes >= TN_STREAMED_BYTES;
     if (j.rank) {
-        j.unit = PIECE_BYTES / j.stride[j.split];
+        j.unit = piece / j.stride[j.split];
         j.units = (t->dims[j.split] + j.unit - 1) / j.unit;
         items = j.units;
         for (uint32_t d = 0; d < j.split; d++) items *= t->dims[d];

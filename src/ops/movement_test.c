@@ -173,6 +173,27 @@ TEST(pad_surrounds_and_crops)
     EXPECT(int32_t, out, 1, 9);
 }
 
+/* What goes past the caches, in pieces of many rows. */
+TEST(large_pads_are_whole)
+{
+    enum { N = 1021, M = 1100, LOW = 3, ROWS = N + 4, COLUMNS = M + 4 };
+    static int32_t x[N * M], out[ROWS * COLUMNS];
+    for (int i = 0; i < N * M; i++) x[i] = i + 1;
+    int32_t value = -1;
+    tn_op *op = make_op(TN_OP_pad, "1021x1100xi32, i32", "1025x1104xi32");
+    SET_INTS(op, edge_padding_low, LOW, 1);
+    SET_INTS(op, edge_padding_high, 1, LOW);
+    SET_INTS(op, interior_padding, 0, 0);
+    RUN(op, IN(x, &value), OUT(out));
+    for (int r = 0; r < ROWS; r++) {
+        for (int c = 0; c < COLUMNS; c++) {
+            int i = r - LOW, k = c - 1;
+            bool inside = i >= 0 && i < N && k >= 0 && k < M;
+            assert_int_equal(out[r * COLUMNS + c], inside ? x[i * M + k] : value);
+        }
+    }
+}
+
 TEST(dynamic_pad_reads_its_padding)
 {
     tn_op *op = make_op(TN_OP_dynamic_pad, "2x3xi64, i64, 2xi64, 2xi64, 2xi64", "5x9xi64");
@@ -545,6 +566,7 @@ static int run_all(void)
         cmocka_unit_test(reverse_turns_dimensions),
         cmocka_unit_test(concatenate_joins),
         cmocka_unit_test(pad_surrounds_and_crops),
+        cmocka_unit_test(large_pads_are_whole),
         cmocka_unit_test(dynamic_pad_reads_its_padding),
         cmocka_unit_test(dynamic_slice_clamps),
         cmocka_unit_test(dynamic_update_slice_works_in_place),
