@@ -195,16 +195,19 @@ static void edge(size_t width, const tn_transpose_shape *t, int64_t rows, int64_
     tn_copy_loop(width, &l, dst, src);
 }
 
-/* Bands of ROWS, so that lines of the destination are written next to each other
- * while the lines of the source that they come from are still in L1. */
+/* Bands of some rows, so that lines of the destination are written next to each other
+ * while the lines of the source that they come from are still in L1. Squares of 4-byte elements
+ * take so little else that lines of the next one are asked for. */
 #define DEFINE_TRANSPOSE(W)                                                                        \
     static void transpose_##W(const tn_transpose_shape *t, char *dst, const char *src)             \
     {                                                                                              \
-        enum { N = LINE / W, ROWS = 4 * N };                                                       \
+        enum { N = LINE / W };                                                                     \
+        const bool ahead = W == 4 && !t->stream;                                                   \
+        const int64_t band = ahead ? 8 * N : 4 * N;                                                \
         /* Rows that overlap are written in order: see turn.h. */                                  \
         bool apart = t->dst_row >= t->rows * W;                                                    \
-        for (int64_t y = 0; y < t->rows; y += ROWS) {                                              \
-            int64_t rows = t->rows - y < ROWS ? t->rows - y : ROWS;                                \
+        for (int64_t y = 0; y < t->rows; y += band) {                                              \
+            int64_t rows = t->rows - y < band ? t->rows - y : band;                                \
             for (int64_t i = 0; i < t->columns; i += N) {                                          \
                 int64_t columns = t->columns - i < N ? t->columns - i : N, x = i;                  \
                 /* What is no whole square is part of one that reaches back. */                    \
@@ -214,6 +217,9 @@ static void edge(size_t width, const tn_transpose_shape *t, int64_t rows, int64_
                     if (apart && t->rows >= N && left < N) z = t->rows - N, left = N;              \
                     char *d = dst + x * t->dst_row + z * W;                                        \
                     const char *s = src + z * t->src_row + x * W;                                  \
+                    if (ahead && j + N < y + rows)                                                 \
+                        for (int64_t k = 0; k < columns; k++)                                      \
+                            __builtin_prefetch(d + k * t->dst_row + LINE, 1);                      \
                     if (left < N || columns < N) edge(W, t, left, columns, d, s);                  \
                     else if (t->stream && x == i && z == j) lines_##W(t, d, s, true);              \
                     else lines_##W(t, d, s, false);                                                \
