@@ -376,6 +376,7 @@ static bool lower_real(tn_jit_piece *p, tn_op_kind kind, unsigned s, const tn_jv
         return true;
     case TN_OP_erf: *out = s == 4 ? erf_f32(p, a) : 0; return s == 4;
     case TN_OP_erfc: *out = s == 4 ? erfc_f32(p, a) : 0; return s == 4;
+    case TN_OP_erf_inv: *out = s == 4 ? erf_inv_f32(p, a) : 0; return s == 4;
     case TN_OP_exponential: *out = s == 4 ? exp_f32(p, a) : 0; return s == 4;
     case TN_OP_log: *out = s == 4 ? log_f32(p, a) : 0; return s == 4;
     case TN_OP_log_plus_one: *out = s == 4 ? log1p_f32(p, a) : 0; return s == 4;

@@ -48,6 +48,7 @@ static const tn_op_kind real_ops[] = {TN_OP_add,
                                       TN_OP_logistic,
                                       TN_OP_erf,
                                       TN_OP_erfc,
+                                      TN_OP_erf_inv,
                                       TN_OP_sine};
 static const tn_op_kind integer_ops[] = {TN_OP_add,
                                          TN_OP_subtract,

@@ -186,6 +186,50 @@ FUNCTION(erfc)
     return PICK(LT(a, K(0.0f)), SUB(K(2.0f), tail), tail);
 }
 
+/* -erf_inv(x) / x is smooth in L = -log2(1 - x x), of which only the distance from the truth
+ * counts; tables of it as those of erfc, whose parts end where FMA(L, 15 / 23.05, 1) passes 3/2, 2,
+ * 3, 4, 6, 8 and 12 and begin with the third. L ends at 23. */
+static const float erf_inv_at[8] = {0x1.222e82p+1f, 0x1.ea1ed6p+1f, 0x1.909bf8p+2f, 0x1.286d3cp+3f,
+                                    0x1.c1324ap+3f, 0x1.3c3d56p+4f, 0x1.9a95e6p-2f, 0x1.2264e4p+0f};
+static const float erf_inv_0[8] = {-0x1.451afp+0f,  -0x1.8a1084p+0f, -0x1.ef700ap+0f,
+                                   -0x1.2f45fep+1f, -0x1.79ee7ap+1f, -0x1.c4ebb4p+1f,
+                                   -0x1.e731acp-1f, -0x1.131a84p+0f};
+static const float erf_inv_1[8] = {-0x1.638a06p-3f, -0x1.5c2c1p-3f,  -0x1.3d24e8p-3f,
+                                   -0x1.13c8d4p-3f, -0x1.c8bf4ap-4f, -0x1.82c608p-4f,
+                                   -0x1.51b0a6p-3f, -0x1.5cc4b6p-3f};
+static const float erf_inv_2[8] = {-0x1.b8afa4p-13f, 0x1.299486p-9f,  0x1.cf0aap-9f,
+                                   0x1.8d8e06p-9f,   0x1.f1883ap-10f, 0x1.33ea94p-10f,
+                                   -0x1.2ccd18p-8f,  -0x1.6d1f3ap-9f};
+static const float erf_inv_3[8] = {0x1.643b04p-11f,  0x1.86f9bp-12f,   0x1.4f0d5ap-16f,
+                                   -0x1.7b209ep-14f, -0x1.f9cedcp-15f, -0x1.df6048p-16f,
+                                   0x1.aa29cp-11f,   0x1.aaac3cp-11f};
+static const float erf_inv_4[8] = {-0x1.63002cp-15f, -0x1.9a8b8ep-15f, -0x1.6f6984p-16f,
+                                   -0x1.689286p-20f, 0x1.0bada8p-19f,  0x1.cd9ecap-21f,
+                                   0x1.dde7ccp-17f,  -0x1.b395b4p-17f};
+static const float erf_inv_5[8] = {-0x1.b3c2a4p-19f, 0x1.4bdda6p-20f,  0x1.33706ap-19f,
+                                   0x1.4d615ep-21f,  -0x1.0ccb84p-25f, -0x1.c4f7dap-26f,
+                                   -0x1.0299f4p-17f, -0x1.cb0358p-18f};
+
+FUNCTION(erf_inv)
+{
+    V rest = FNMA(a, a, K(1.0f));
+    PARTS of_rest = PARTS_OF(rest);
+    V f = SUB(of_rest.m, K(1.0f)), q = FMA(K(0x1.d51566p-4f), f, K(-0x1.ecf5cap-3f));
+    q = FMA(q, f, K(0x1.32f5dcp-2f));
+    q = FMA(q, f, K(-0x1.72b2a8p-2f));
+    q = FMA(q, f, K(0x1.ec0dbcp-2f));
+    q = FMA(q, f, K(-0x1.714f76p-1f));
+    q = FMA(q, f, K(0x1.7154bp+0f));
+    V l = FNMA(q, f, of_rest.n), i = ISAR(FMA(l, K(0x1.4d305p-1f), K(1.0f)), 22);
+    V y = SUB(l, AT(erf_inv_at, i)), g = FMA(AT(erf_inv_5, i), y, AT(erf_inv_4, i));
+    g = FMA(g, y, AT(erf_inv_3, i));
+    g = FMA(g, y, AT(erf_inv_2, i));
+    g = FMA(g, y, AT(erf_inv_1, i));
+    g = FMA(g, y, AT(erf_inv_0, i));
+    /* At its ends log's -inf, beyond them NaN. */
+    return FNMA(a, LOG_OF(g, rest), K(-0.0f));
+}
+
 /* log(1 + f) - f with s = f f, from -1/4 to 1/2. */
 #define LOG_TERMS(f, s)                                                                            \
     V p = FMA(K(-0x1.6d05e6p-5f), f, K(0x1.aa982ep-4f));                                           \

@@ -224,6 +224,7 @@ static inline double tn_erfc_f64(double a)
 {
     return (double)__builtin_erfcl((long double)a);
 }
+double tn_erf_inv_f64(double a); /* special.c */
 static inline double tn_rsqrt_f64(double a);
 static inline double tn_pow_f64(double a, double b)
 {

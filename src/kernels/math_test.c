@@ -13,6 +13,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/math_scalar.h"
+#include "kernels/special.h"
 
 static uint64_t state = 0x9E3779B97F4A7C15u;
 static uint64_t random_bits(void)
@@ -53,6 +54,10 @@ static long double logistic(long double x)
 static long double rsqrt(long double x)
 {
     return 1 / sqrtl(x);
+}
+static long double erf_inv(long double x)
+{
+    return tn_special_find("erf_inv")->real(&x);
 }
 
 /* Any float, or one of the size that functions bend at. */
@@ -108,6 +113,7 @@ static void f32_functions_are_accurate(void **unused)
     CHECK_1(float, f32, tanh, tanhl, 1);
     CHECK_1(float, f32, erf, erfl, 1);
     CHECK_1(float, f32, erfc, erfcl, 2.5);
+    CHECK_1(float, f32, erf_inv, erf_inv, 2.4);
     CHECK_1(float, f32, logistic, logistic, 1);
     CHECK_1(float, f32, sin, sinl, 0.76);
     CHECK_1(float, f32, cos, cosl, 0.76);
@@ -196,6 +202,7 @@ static void special_values_are_those_of_c(void **unused)
     BOTH_1(tanh, tanhl)
     BOTH_1(erf, erfl)
     BOTH_1(erfc, erfcl)
+    BOTH_1(erf_inv, erf_inv)
     BOTH_1(logistic, logistic)
     BOTH_1(sin, sinl)
     BOTH_1(cos, cosl)

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/math_scalar.h"
+
 #define PI 3.141592653589793238462643383279502884L
 
 /* --- gamma and its like --- */
@@ -126,6 +128,12 @@ static long double erf_inv_of(const long double *in)
         z -= u / (1 + z * u);
     }
     return copysignl(z, *in);
+}
+
+double tn_erf_inv_f64(double a)
+{
+    const long double wide = a;
+    return (double)erf_inv_of(&wide);
 }
 
 /* --- Bessel --- */

@@ -84,6 +84,7 @@ double tn_elementwise_cost(const tn_op *op)
     case TN_OP_cosine:
     case TN_OP_erf:
     case TN_OP_erfc:
+    case TN_OP_erf_inv:
     case TN_OP_exponential:
     case TN_OP_exponential_minus_one:
     case TN_OP_log:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error_functions - what erf and erfc of f32 are expanded to becomes them again.
+/* error_functions - what erf, erfc and erf_inv of f32 are expanded to becomes them again.
  *
  * Before:  %t = clamp -4, %x, 4   %s = multiply %t, %t   %p = add (multiply ...), ...
  *          %e = clamp -1, (divide (multiply %t, %p), %q), 1
  * After:   %e = tenon.erf %x
- * MLIR's passes expand CHLO's functions before a plugin sees them, into 25 and 63 ops that are up
- * to 7 and 65 ulp off (as XLA's own are); the ops that stand for them are nearer to what was meant,
- * so values may change by that. Only the very coefficients of those passes are taken. */
+ * MLIR's passes expand CHLO's functions before a plugin sees them, into 25, 63 and 56 ops that are
+ * up to 7, 65 and 65 ulp off (as XLA's own are); the ops that stand for them are nearer to what was
+ * meant, so values may change by that. Only the very coefficients of those passes are taken. */
 #include <string.h>
 
 #include "passes/rewrite.h"
@@ -74,17 +74,16 @@ static tn_value *of_erf(const tn_value *v)
     return fits ? x : NULL;
 }
 
-static bool is_compare(const tn_value *v, const tn_value *x, float limit)
+static bool is_comparison(const tn_value *v, int64_t direction, float number)
 {
-    return is(v, TN_OP_compare) && in(v, 0) == x && is_number(in(v, 1), limit) &&
-           tn_op_int(v->op, TN_ATTR_comparison_direction, -1) == TN_comparison_direction_LT;
+    return is(v, TN_OP_compare) && is_number(in(v, 1), number) &&
+           tn_op_int(v->op, TN_ATTR_comparison_direction, -1) == direction;
 }
 
 /* The second of a select, behind a mask that compares with less than `limit`; NULL. */
 static bool is_less_choice(const tn_value *v, float limit)
 {
-    return is(v, TN_OP_select) && is(in(v, 0), TN_OP_compare) &&
-           is_compare(in(v, 0), in(in(v, 0), 0), limit);
+    return is(v, TN_OP_select) && is_comparison(in(v, 0), TN_comparison_direction_LT, limit);
 }
 
 /* Of 1 and more, from exp(-x x) / |x| times a polynomial in 1 / (x x). */
@@ -145,15 +144,66 @@ static tn_value *of_erfc(const tn_value *v)
     return fits ? x : NULL;
 }
 
+/* What it is erf_inv of, or NULL: Giles' polynomials in w - 2.5 or, from w = 5 on, sqrt(w) - 3, for
+ * w = -log1p(-x x); infinite at the ends. */
+static tn_value *of_erf_inv(const tn_value *v)
+{
+    static const float near[] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,
+                                 -4.39150654e-06f, 0.00021858087f,  -0.00125372503f,
+                                 -0.00417768164f,  0.246640727f,    1.50140941f};
+    static const float far[] = {-0.000200214257f, 0.000100950558f, 0.00134934322f,
+                                -0.00367342844f,  0.00573950773f,  -0.0076224613f,
+                                0.00943887047f,   1.00167406f,     2.83297682f};
+    enum { TERMS = sizeof near / sizeof *near };
+    const tn_value *at_end = in(v, 0), *end = in(v, 1), *p = in(v, 2), *is_near = NULL, *y = NULL;
+    if (!is_comparison(at_end, TN_comparison_direction_EQ, 1) || !is(in(at_end, 0), TN_OP_abs) ||
+        !is(end, TN_OP_multiply) || !is_number(in(end, 1), __builtin_inff()) ||
+        !is(p, TN_OP_multiply))
+        return NULL;
+    tn_value *x = in(in(at_end, 0), 0);
+    if (in(end, 0) != x || in(p, 1) != x) return NULL;
+    p = in(p, 0);
+    for (int k = TERMS - 1; k >= 0; k--) {
+        const tn_value *c = p, *rest = NULL;
+        if (k) {
+            if (!is(p, TN_OP_add) || !is(in(p, 1), TN_OP_multiply)) return NULL;
+            c = in(p, 0);
+            rest = in(in(p, 1), 0);
+            if (!y) y = in(in(p, 1), 1);
+            if (in(in(p, 1), 1) != y) return NULL;
+        }
+        if (!is(c, TN_OP_select) || !is_number(in(c, 1), near[k]) || !is_number(in(c, 2), far[k]))
+            return NULL;
+        if (!is_near) is_near = in(c, 0);
+        if (in(c, 0) != is_near) return NULL;
+        p = rest;
+    }
+    if (!is(y, TN_OP_select) || in(y, 0) != is_near ||
+        !is_comparison(is_near, TN_comparison_direction_LT, 5))
+        return NULL;
+    const tn_value *w = in(is_near, 0), *low = in(y, 1), *high = in(y, 2);
+    if (!is(low, TN_OP_subtract) || in(low, 0) != w || !is_number(in(low, 1), 2.5f) ||
+        !is(high, TN_OP_subtract) || !is(in(high, 0), TN_OP_sqrt) || in(in(high, 0), 0) != w ||
+        !is_number(in(high, 1), 3) || !is(w, TN_OP_negate) || !is(in(w, 0), TN_OP_log_plus_one))
+        return NULL;
+    const tn_value *square = in(in(w, 0), 0);
+    bool fits = is(square, TN_OP_multiply) && in(square, 0) == x &&
+                is(in(square, 1), TN_OP_negate) && in(in(square, 1), 0) == x;
+    return fits ? x : NULL;
+}
+
 static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
 {
     if (op->kind != TN_OP_clamp && op->kind != TN_OP_select) return NULL;
     const tn_type *t = tn_result_type(op, 0);
     if (t->element != TN_F32 || t->quantization || !tn_type_is_static(t)) return NULL;
-    bool is_erf = op->kind == TN_OP_clamp;
-    tn_value *x = is_erf ? of_erf(&op->results[0]) : of_erfc(&op->results[0]);
+    tn_value *v = &op->results[0], *x = NULL;
+    tn_op_kind kind = TN_OP_erf;
+    if (op->kind == TN_OP_clamp) x = of_erf(v);
+    else if ((x = of_erfc(v))) kind = TN_OP_erfc;
+    else if ((x = of_erf_inv(v))) kind = TN_OP_erf_inv;
     if (!x || !tn_type_equal(x->type, t)) return NULL;
-    tn_op *by = tn_rewrite_op(m, op, is_erf ? TN_OP_erf : TN_OP_erfc, t, 1, &x);
+    tn_op *by = tn_rewrite_op(m, op, kind, t, 1, &x);
     tn_rewrite_by(op, &by->results[0]);
     *changed = true;
     return NULL;
