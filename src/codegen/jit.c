@@ -231,50 +231,55 @@ static uint32_t count_ports(const tn_jit_piece *p)
  * Products of integers take ten cycles, so their chains want more groups. */
 
 enum { GROUPS = 4, SLOW_GROUPS = 8 };
-enum { GROUPED_INSTRUCTIONS = 480, SPARE_REGISTERS = 5, K_REGISTERS = 7 };
+enum { GROUPED_INSTRUCTIONS = 640, SPARE_REGISTERS = 5, K_REGISTERS = 7 };
 
-static bool is_shared(const tn_jit_instruction *i)
+/* Is it the same for all groups? Constants, first elements, and what is made of them. */
+static bool *find_shared(const tn_jit_piece *p)
 {
-    return i->op == TN_JIT_CONST || i->op == TN_JIT_SPLAT;
+    bool *is_shared = TN_NEW_ARRAY(p->arena, bool, p->n);
+    for (uint32_t v = 0; v < p->n; v++) {
+        const tn_jit_instruction *i = &p->list[v];
+        bool is_source = i->op == TN_JIT_CONST || i->op == TN_JIT_SPLAT;
+        is_shared[v] = is_source || (i->op > TN_JIT_UREM && i->n_operands > 0);
+        for (uint32_t k = 0; k < i->n_operands; k++) is_shared[v] &= is_shared[i->in[k]];
+    }
+    return is_shared;
 }
 
 /* How many groups have registers for all that is wanted later at any time. */
-static uint32_t choose_groups(const tn_jit_piece *p)
+static uint32_t choose_groups(const tn_jit_piece *p, const bool *is_shared)
 {
     uint32_t *last = TN_NEW_ARRAY(p->arena, uint32_t, p->n);
     for (uint32_t v = 0; v < p->n; v++)
         for (uint32_t k = 0; k < p->list[v].n_operands; k++) last[p->list[v].in[k]] = v;
-    uint32_t now[2] = {0, 0}, most[2] = {1, 1}, shared = 0, n = 0; /* vectors, masks */
+    uint32_t n = 0;
     bool slow = false;
     for (uint32_t v = 0; v < p->n; v++) {
+        n += !is_shared[v];
+        slow |= p->list[v].op == TN_JIT_IMUL && !is_shared[v];
+    }
+    uint32_t registers[2] = {(p->avx512 ? 30 : 14) - SPARE_REGISTERS, K_REGISTERS};
+    uint32_t groups = slow ? SLOW_GROUPS : GROUPS;
+    while (groups > 1 && groups * n > GROUPED_INSTRUCTIONS) groups--;
+    uint32_t now[2] = {0, 0}; /* vectors, masks */
+    for (uint32_t v = 0; v < p->n; v++) {
         const tn_jit_instruction *i = &p->list[v];
-        if (is_shared(i)) {
-            shared += i->op == TN_JIT_SPLAT;
-            continue;
-        }
-        n++;
-        slow |= i->op == TN_JIT_IMUL;
         for (uint32_t k = 0; k < i->n_operands; k++) {
             tn_jv o = i->in[k];
-            bool again = false;
+            bool again = p->list[o].op == TN_JIT_CONST;
             for (uint32_t m = 0; m < k; m++) again |= i->in[m] == o;
-            if (last[o] == v && !again && !is_shared(&p->list[o]))
-                now[p->avx512 && tn_writer_makes_mask(p, o)]--;
+            if (last[o] == v && !again)
+                now[p->avx512 && tn_writer_makes_mask(p, o)] -= is_shared[o] ? 1 : 256;
         }
-        if (last[v] > v) now[p->avx512 && tn_writer_makes_mask(p, (tn_jv)v)]++;
+        if (last[v] > v && i->op != TN_JIT_CONST)
+            now[p->avx512 && tn_writer_makes_mask(p, (tn_jv)v)] += is_shared[v] ? 1 : 256;
         for (int c = 0; c < 2; c++)
-            if (now[c] > most[c]) most[c] = now[c];
+            while (groups > 1 && groups * (now[c] / 256) + now[c] % 256 > registers[c]) groups--;
     }
-    uint32_t registers = (p->avx512 ? 30 : 14) - SPARE_REGISTERS;
-    uint32_t groups = slow ? SLOW_GROUPS : GROUPS;
-    if (shared >= registers) return 1;
-    while (groups > 1 && (groups * most[0] > registers - shared || groups * most[1] > K_REGISTERS ||
-                          groups * n > GROUPED_INSTRUCTIONS))
-        groups--;
     return groups;
 }
 
-static tn_jit_piece interleave(const tn_jit_piece *p, uint32_t groups)
+static tn_jit_piece interleave(const tn_jit_piece *p, uint32_t groups, const bool *is_shared)
 {
     tn_jit_piece out = *p;
     out.list = NULL;
@@ -285,7 +290,7 @@ static tn_jit_piece interleave(const tn_jit_piece *p, uint32_t groups)
         bool memory =
             from->op == TN_JIT_LOAD || from->op == TN_JIT_STORE || from->op == TN_JIT_STREAM;
         for (uint32_t g = 0; g < groups; g++) {
-            if (g && is_shared(from)) {
+            if (g && is_shared[v]) {
                 at[v * groups + g] = at[v * groups];
                 continue;
             }
@@ -327,9 +332,10 @@ static void write_groups(tn_writer *w, uint32_t step)
 
 static void write_loop(tn_writer *w, const tn_jit_piece *p, uint32_t lanes)
 {
-    uint32_t groups = lanes > 1 ? choose_groups(p) : 1;
+    const bool *is_shared = find_shared(p);
+    uint32_t groups = lanes > 1 ? choose_groups(p, is_shared) : 1;
     tn_jit_piece several = *p;
-    if (groups > 1) several = interleave(p, groups);
+    if (groups > 1) several = interleave(p, groups, is_shared);
     tn_writer_begin(w, &several, lanes);
     w->at = port_at;
     tn_x86 *x = &w->x;

@@ -19,8 +19,8 @@
 #include "ir/ir.h"
 
 /* What instructions do; jit_x86.c has their encodings. Operands are a, b, c. FNMA is c - a b; MORE
- * and LESS are b where a > b or a < b doesn't hold; SHL, SHR and SAR shift by `imm`, SHLV and so on
- * by b; CMP compares by `imm`, ROUND by `imm`. */
+ * and LESS are b where a > b or a < b doesn't hold; SHL, SHR, SAR and ROL shift by `imm`, SHLV and
+ * so on by b; CMP compares by `imm`, ROUND by `imm`. */
 typedef enum {
     TN_JIT_NONE,
     TN_JIT_CONST,
@@ -94,6 +94,7 @@ typedef enum {
     TN_JIT_SHL,
     TN_JIT_SHR,
     TN_JIT_SAR,
+    TN_JIT_ROL, /* AVX-512 */
     /* three */
     TN_JIT_FMA,
     TN_JIT_FNMA,

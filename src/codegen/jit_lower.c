@@ -630,6 +630,31 @@ static bool lower_clamp(tn_jit_piece *p, tn_element_type e, const tn_jv *in, tn_
            lower_integer(p, TN_OP_minimum, e, second, out);
 }
 
+static tn_jv rotated(tn_jit_piece *p, tn_jv a, unsigned by)
+{
+    if (p->avx512) return shift(p, TN_JIT_ROL, 4, a, by);
+    tn_jv high = shift(p, TN_JIT_SHL, 4, a, by), low = shift(p, TN_JIT_SHR, 4, a, 32 - by);
+    return two(p, TN_JIT_OR, 4, high, low);
+}
+
+/* See kernels/threefry_isa.c. */
+static tn_jv threefry_bits(tn_jit_piece *p, tn_jv k0, tn_jv k1, tn_jv counter)
+{
+    static const uint8_t rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+    tn_jv parity = two(p, TN_JIT_XOR, 4, bits32(p, 0x1BD11BDA), two(p, TN_JIT_XOR, 4, k0, k1));
+    tn_jv keys[3] = {k0, k1, parity}, a = k0, b = two(p, TN_JIT_IADD, 4, counter, k1);
+    for (uint32_t round = 0; round < 5; round++) {
+        for (int i = 0; i < 4; i++) {
+            a = two(p, TN_JIT_IADD, 4, a, b);
+            b = two(p, TN_JIT_XOR, 4, rotated(p, b, rotations[round & 1][i]), a);
+        }
+        tn_jv next = two(p, TN_JIT_IADD, 4, keys[(round + 2) % 3], bits32(p, round + 1));
+        a = two(p, TN_JIT_IADD, 4, a, keys[(round + 1) % 3]);
+        b = two(p, TN_JIT_IADD, 4, b, next);
+    }
+    return two(p, TN_JIT_XOR, 4, a, b);
+}
+
 /* a as a signed 32-bit integer: truncated, saturated, NaN is 0. */
 static tn_jv int_of_f32(tn_jit_piece *p, tn_jv a)
 {
@@ -825,6 +850,7 @@ static bool lower_wide(tn_jit_piece *p, const tn_op *op, const tn_jv *in, tn_jv 
     case TN_OP_convert: return lower_convert(p, e, to, in[0], out);
     case TN_OP_select: return lower_select(p, to, in, out);
     case TN_OP_clamp: return lower_clamp(p, to, in, out);
+    case TN_OP_threefry_bits: *out = threefry_bits(p, in[0], in[1], in[2]); return true;
     default: break;
     }
     switch (rep_of(e)) {

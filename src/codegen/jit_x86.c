@@ -54,6 +54,7 @@ const tn_jit_encoding tn_jit_encodings[TN_JIT_OP_COUNT] = {
     [TN_JIT_SHL] = SHIFT(6, 0x72, 0x73),
     [TN_JIT_SHR] = SHIFT(2, 0x72, 0x73),
     [TN_JIT_SAR] = SHIFT(4, 0x72, 0x72),
+    [TN_JIT_ROL] = SHIFT(1, 0x72, 0x72),
     [TN_JIT_FMA] = {.shape = SHAPE_FMA},
     [TN_JIT_FNMA] = {.shape = SHAPE_FMA},
 };

@@ -20,7 +20,7 @@ static uint32_t below(uint32_t n)
 
 static const tn_element_type types[] = {TN_F32, TN_F64, TN_BF16, TN_F16, TN_I32, TN_U32, TN_I8,
                                         TN_U8,  TN_I16, TN_U16,  TN_I64, TN_U64, TN_I1};
-enum { TYPES = sizeof types / sizeof *types, VALUES = 24, RESULTS = 4 };
+enum { TYPES = sizeof types / sizeof *types, VALUES = 24, RESULTS = 4, PARAMS = TYPES + 2 };
 static const int64_t sizes[] = {1, 2, 3, 5, 15, 16, 17, 64, 100, 1023, 1024, 1025, 5000};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 /* Of results that are written past the caches; what is made at random then repeats itself. */
@@ -72,7 +72,7 @@ static const tn_op_kind integer_ops[] = {TN_OP_add,
 static const tn_op_kind truth_ops[] = {TN_OP_and, TN_OP_or, TN_OP_xor, TN_OP_not};
 
 typedef struct {
-    tn_value *values[TYPES][VALUES];
+    tn_value *values[TYPES][VALUES], *keys[2];
     uint32_t n[TYPES];
     int64_t size;
 } pool;
@@ -142,7 +142,7 @@ static tn_value *other_type(builder *b, tn_op_kind kind, uint32_t n, tn_value **
                             tn_element_type e)
 {
     tn_op *op = add_op(b, kind, n, in, 1, 0);
-    op->results[0].type = tn_type_tensor(b->arena, e, 1, in[0]->type->dims);
+    op->results[0].type = tn_type_tensor(b->arena, e, 1, in[n - 1]->type->dims);
     return &op->results[0];
 }
 
@@ -172,6 +172,12 @@ static void add_random_op(builder *b, pool *p)
         offer(p, t, binary(b, extreme, first ? zero : x, first ? x : zero));
         return;
     }
+    case 5:
+        if (e != TN_U32 || below(2)) break;
+        offer(p, t,
+              other_type(b, TN_OP_threefry_bits, 3,
+                         (tn_value *[]){p->keys[below(2)], p->keys[1], x}, e));
+        return;
     default: break;
     }
     tn_op_kind kind = tn_is_float(e) ? real_ops[below(sizeof real_ops / sizeof *real_ops)]
@@ -193,7 +199,7 @@ static void build_chain(builder *b, void *ctx)
     bool large = *(uint64_t *)ctx >= LARGE_SEEDS;
     pool p = {.size = large ? LARGE : sizes[below(SIZES)]};
     static char texts[TYPES][32];
-    const char *params[TYPES + 1] = {NULL};
+    const char *params[PARAMS + 1] = {[TYPES] = "ui32", "ui32", NULL};
     for (unsigned t = 0; t < TYPES; t++) {
         snprintf(texts[t], sizeof *texts, "%lldx%s", (long long)p.size,
                  tn_element_type_text(types[t]));
@@ -201,6 +207,7 @@ static void build_chain(builder *b, void *ctx)
     }
     begin_function(b, "main", params);
     for (unsigned t = 0; t < TYPES; t++) offer(&p, t, &b->region->args[t]);
+    for (unsigned k = 0; k < 2; k++) p.keys[k] = &b->region->args[TYPES + k];
     uint32_t n = 1 + below(large ? 10 : 40);
     for (uint32_t i = 0; i < n; i++) add_random_op(b, &p);
     tn_value *results[RESULTS];
@@ -235,22 +242,22 @@ static void check_seed(uint64_t seed)
         test_source s = {{.as_it_is = true, .unfused = way == 0}, build_chain, &seed};
         MUST(compile_source(&s, &e[way]));
         info = tn_executable_get_info(e[way]);
-        void *args[TYPES];
+        void *args[PARAMS];
         state = seed;
-        for (unsigned t = 0; t < TYPES; t++) {
-            size_t each = tn_element_type_bytes(types[t]),
-                   bytes = tn_type_bytes(info->params[t].type);
+        for (unsigned t = 0; t < PARAMS; t++) {
+            tn_element_type type = info->params[t].type->element;
+            size_t each = tn_element_type_bytes(type), bytes = tn_type_bytes(info->params[t].type);
             args[t] = aligned_alloc(64, (bytes + 64) & ~(size_t)63);
             char *to = args[t];
             size_t filled = bytes < FILLED * each ? bytes : FILLED * each;
-            for (size_t at = 0; at < filled; at += each) fill_element(types[t], to + at);
+            for (size_t at = 0; at < filled; at += each) fill_element(type, to + at);
             for (size_t at = filled; at < bytes; at++) to[at] = to[at - filled];
         }
         for (unsigned i = 0; i < RESULTS; i++)
             results[way][i] =
                 aligned_alloc(64, (tn_type_bytes(info->results[i].type) + 64) & ~(size_t)63);
         MUST(run_executable(e[way], args, (void *const *)results[way]));
-        for (unsigned t = 0; t < TYPES; t++) free(args[t]);
+        for (unsigned t = 0; t < PARAMS; t++) free(args[t]);
     }
     for (unsigned i = 0; i < RESULTS; i++) {
         tn_element_type type = info->results[i].type->element;

@@ -61,7 +61,7 @@ static void operands_are_lined_up_at_their_last_dimension(void **state)
         2, 1, 10, 0.5f, 10, 1, 20, 0.5f, 20);
 }
 
-/* What MLIR's passes make of erf and erfc. */
+/* What MLIR's passes make of erf, erfc and erf_inv. */
 static void add(char **text, const char *format, ...)
 {
     va_list args;
@@ -154,6 +154,54 @@ static void erfc_in_ops(char *at)
     add(&at, "return %%r : " T "\n}\n");
 }
 
+/* The constants %name and %name_far, one of which is taken. */
+static void either(char **text, const char *name, double near, double far)
+{
+    char other[32];
+    sprintf(other, "%s_far", name);
+    number(text, name, near), number(text, other, far);
+    add(text, "%%%s_c = stablehlo.select %%lt, %%%s, %%%s : tensor<4xi1>, " T "\n", name, name,
+        other);
+}
+
+static void erf_inv_in_ops(char *at, double last)
+{
+    const double near[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
+                           -4.39150654e-06, 0.00021858087,  -0.00125372503,
+                           -0.00417768164,  0.246640727,    last};
+    const double far[] = {-0.000200214257, 0.000100950558, 0.00134934322,
+                          -0.00367342844,  0.00573950773,  -0.0076224613,
+                          0.00943887047,   1.00167406,     2.83297682};
+    add(&at, "func.func @main(%%a: " T ") -> " T " {\n");
+    number(&at, "five", 5), number(&at, "middle", 2.5), number(&at, "three", 3);
+    number(&at, "one", 1);
+    simple(&at, "m", "negate", "%a");
+    simple(&at, "s", "multiply", "%a, %m");
+    simple(&at, "l", "log_plus_one", "%s");
+    simple(&at, "w", "negate", "%l");
+    LESS("lt", "w", "five");
+    simple(&at, "v", "subtract", "%w, %middle");
+    simple(&at, "root", "sqrt", "%w");
+    simple(&at, "u", "subtract", "%root, %three");
+    SELECT("y", "lt", "v", "u");
+    for (int k = 0; k < 9; k++) {
+        char name[8];
+        sprintf(name, "k%d", k);
+        either(&at, name, near[k], far[k]);
+        if (!k) continue;
+        add(&at, "%%m%d = stablehlo.multiply %%%s%d%s, %%y : " T "\n", k, k > 1 ? "p" : "k", k - 1,
+            k > 1 ? "" : "_c");
+        add(&at, "%%p%d = stablehlo.add %%k%d_c, %%m%d : " T "\n", k, k, k);
+    }
+    simple(&at, "z", "multiply", "%p8, %a");
+    simple(&at, "size", "abs", "%a");
+    add(&at, "%%end = stablehlo.compare EQ, %%size, %%one : (" T ", " T ") -> tensor<4xi1>\n"
+             "%%inf = stablehlo.constant dense<0x7F800000> : " T "\n");
+    simple(&at, "e", "multiply", "%a, %inf");
+    SELECT("r", "end", "e", "z");
+    add(&at, "return %%r : " T "\n}\n");
+}
+
 static void error_functions_are_found_in_their_expansions(void **state)
 {
     static char text[16384];
@@ -166,7 +214,16 @@ static void error_functions_are_found_in_their_expansions(void **state)
     for (int i = 0; i < 4; i++) want[i] = tn_erfc_f32(far[i]);
     assert_true(fabs((double)want[0] / erfc((double)far[0]) - 1) < 0x1.4p-22);
     run(text, (float *[]){far}, 1, want, 4);
+    float near_1[ROOM] = {0.99982744f, -0.3f, -0.0f, -1};
+    erf_inv_in_ops(text, 1.50140941);
+    for (int i = 0; i < 4; i++) want[i] = tn_erf_inv_f32(near_1[i]);
+    assert_true(fabs((double)want[0] / tn_erf_inv_f64((double)near_1[0]) - 1) < 0x1.4p-22);
+    assert_true(want[2] == 0 && signbit(want[2]) && want[3] == -INFINITY);
+    run(text, (float *[]){near_1}, 1, want, 4);
     /* Anything else is what it says. */
+    erf_inv_in_ops(text, 2);
+    want[0] = 2.65597534f, want[1] = -0.422039956f;
+    run(text, (float *[]){near_1}, 1, want, 4);
     erf_in_ops(text, -3.2e-02);
     want[0] = 1, want[1] = -0.647938132f, want[2] = 0, want[3] = 1;
     run(text, (float *[]){in}, 1, want, 4);

@@ -61,6 +61,10 @@ bool tn_kernel_reduce_precision(tn_isa isa, int exponent_bits, int mantissa_bits
  * [0, size), size < 2^31. False: there is none for that width. */
 bool tn_kernel_take(tn_isa isa, unsigned bytes, int64_t size, tn_kernel *out);
 
+/* Operands: both words of a key, u32, and counters. Gives the exclusive or of the words of the
+ * block of Threefry-2x32 with the counter (0, counter). */
+bool tn_kernel_threefry_bits(tn_isa isa, tn_kernel *out);
+
 /* --- between the files of the family --- */
 
 /* Elements that composed kernels hold in buffers on the stack. */

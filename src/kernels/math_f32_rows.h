@@ -214,12 +214,13 @@ FUNCTION(erf_inv)
 {
     V rest = FNMA(a, a, K(1.0f));
     PARTS of_rest = PARTS_OF(rest);
-    V f = SUB(of_rest.m, K(1.0f)), q = FMA(K(0x1.d51566p-4f), f, K(-0x1.ecf5cap-3f));
-    q = FMA(q, f, K(0x1.32f5dcp-2f));
-    q = FMA(q, f, K(-0x1.72b2a8p-2f));
-    q = FMA(q, f, K(0x1.ec0dbcp-2f));
-    q = FMA(q, f, K(-0x1.714f76p-1f));
-    q = FMA(q, f, K(0x1.7154bp+0f));
+    V f = SUB(of_rest.m, K(1.0f)), q = FMA(K(-0x1.743d8cp-4f), f, K(0x1.9c39p-3f));
+    q = FMA(q, f, K(-0x1.01fd1ap-2f));
+    q = FMA(q, f, K(0x1.29c91cp-2f));
+    q = FMA(q, f, K(-0x1.70e846p-2f));
+    q = FMA(q, f, K(0x1.ec5758p-2f));
+    q = FMA(q, f, K(-0x1.71551p-1f));
+    q = FMA(q, f, K(0x1.715484p+0f));
     V l = FNMA(q, f, of_rest.n), i = ISAR(FMA(l, K(0x1.4d305p-1f), K(1.0f)), 22);
     V y = SUB(l, AT(erf_inv_at, i)), g = FMA(AT(erf_inv_5, i), y, AT(erf_inv_4, i));
     g = FMA(g, y, AT(erf_inv_3, i));

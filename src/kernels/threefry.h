@@ -12,7 +12,7 @@
 #include "base/cpu_features.h"
 
 /* Blocks i < n: key (k0[i], k1[i]), or (k0[0], k1[0]) for all; counter (x0[i], x1[i]), or, where x0
- * is NULL, the words of first + i, the upper one first. */
+ * is NULL, (0, x1[i]), or, where both are, the words of first + i, the upper one first. */
 typedef struct {
     int64_t n;
     const uint32_t *k0, *k1;

@@ -45,8 +45,14 @@ TN_INLINE void store(uint32_t *p, int64_t at, int64_t n, vu32 v)
     else memcpy(p + at, &v, (size_t)n * 4);
 }
 
-TN_INLINE void counter(uint64_t c, vu32 *x0, vu32 *x1)
+TN_INLINE void counters(const tn_threefry_blocks *b, int64_t at, int64_t n, vu32 *x0, vu32 *x1)
 {
+    if (b->x1) {
+        *x0 = b->x0 ? load(b->x0, at, n) : (vu32){0};
+        *x1 = load(b->x1, at, n);
+        return;
+    }
+    uint64_t c = b->first + (uint64_t)at;
     vu32 low = set_u32((uint32_t)c), lane;
     for (int i = 0; i < LANES; i++) lane[i] = (uint32_t)i;
     *x1 = low + lane;
@@ -64,12 +70,7 @@ TN_INLINE void one(const tn_threefry_blocks *b, int64_t at, int64_t n)
         k0 = load(b->k0, at, n);
         k1 = load(b->k1, at, n);
     }
-    if (b->x0) {
-        x0 = load(b->x0, at, n);
-        x1 = load(b->x1, at, n);
-    } else {
-        counter(b->first + (uint64_t)at, &x0, &x1);
-    }
+    counters(b, at, n, &x0, &x1);
     encrypt(k0, k1, &x0, &x1);
     if (b->y1) {
         store(b->y0, at, n, x0);
@@ -88,7 +89,7 @@ void TN_ISA_NAME(tn_threefry)(const tn_threefry_blocks *b)
             vu32 k0 = set_u32(*b->k0), k1 = set_u32(*b->k1), x0[4], x1[4];
             _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
             {
-                counter(b->first + (uint64_t)(at + i * LANES), &x0[i], &x1[i]);
+                counters(b, at + i * LANES, LANES, &x0[i], &x1[i]);
                 encrypt(k0, k1, &x0[i], &x1[i]);
                 store(b->y0, at + i * LANES, LANES, x0[i] ^ x1[i]);
             }

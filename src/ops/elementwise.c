@@ -50,6 +50,7 @@ static bool find_kernel(const tn_op *op, tn_element_type e, tn_element_type to, 
         return tn_kernel_take(isa, tn_element_type_bytes(e),
                               tn_type_elements(tn_operand_type(op, 0)), out);
     case TN_OP_select: return tn_kernel_select(isa, is_scalar_beside(op, 0), to, out);
+    case TN_OP_threefry_bits: return tn_kernel_threefry_bits(isa, out);
     default: return tn_kernel_elementwise(isa, op->kind, e, out);
     }
 }
@@ -93,7 +94,8 @@ double tn_elementwise_cost(const tn_op *op)
     case TN_OP_power:
     case TN_OP_sine:
     case TN_OP_tan:
-    case TN_OP_tanh: return is_complex ? 50 : is_double ? 8 : 2;
+    case TN_OP_tanh:
+    case TN_OP_threefry_bits: return is_complex ? 50 : is_double ? 8 : 2;
     case TN_OP_take: return 1;
     case TN_OP_divide:
     case TN_OP_remainder:

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/elementwise.h"
 #include "ops/op_test.h"
 
 /* The specification's example. */
@@ -35,6 +36,34 @@ TEST(threefry_gives_the_known_bits)
     int8_t bytes[7];
     RUN(op, IN(state), OUT(next, bytes));
     for (int i = 0; i < 5; i++) assert_int_equal(bytes[i], (int8_t)words[i]);
+}
+
+/* The blocks with an upper word of 0, whichever build makes them. */
+TEST(threefry_bits_are_those_of_blocks)
+{
+    enum { N = 77 };
+    uint32_t key[2] = {0x13198a2e, 0x03707344}, zeros[N] = {0}, counters[N], words[2][N], bits[N];
+    for (uint32_t i = 0; i < N; i++) counters[i] = i * 0x2545F491u;
+    tn_op *op = make_op(TN_OP_threefry2x32, "ui32, ui32, 77xui32, 77xui32", "77xui32, 77xui32");
+    RUN(op, IN(&key[0], &key[1], zeros, counters), OUT(words[0], words[1]));
+    op = make_op(TN_OP_threefry_bits, "ui32, ui32, 77xui32", "77xui32");
+    RUN(op, IN(&key[0], &key[1], counters), OUT(bits));
+    for (int i = 0; i < N; i++) assert_true(bits[i] == (words[0][i] ^ words[1][i]));
+    for (int isa = 0; isa < TN_ISA_COUNT; isa++) {
+        tn_kernel k;
+        if (!tn_cpu_has((tn_isa)isa)) continue;
+        assert_true(tn_kernel_threefry_bits((tn_isa)isa, &k));
+        memset(zeros, 0, sizeof zeros);
+        tn_kernel_run(&k, N, IN(&key[0], &key[1], counters), zeros);
+        assert_memory_equal(zeros, bits, sizeof bits);
+    }
+    /* Known answers of Random123 (Threefry-2x32, 20 rounds): all words zero. */
+    uint32_t none = 0, one_word[1];
+    op = make_op(TN_OP_threefry_bits, "ui32, ui32, 1xui32", "1xui32");
+    RUN(op, IN(&none, &none, &none), OUT(one_word));
+    assert_true(one_word[0] == (0x6b200159 ^ 0x99ba4efe));
+    EXPECT_INVALID(make_op(TN_OP_threefry_bits, "ui32, 2xui32, 2xui32", "2xui32"),
+                   "operand 1 should be a scalar of ui32 and is tensor<2xui32>");
 }
 
 /* Known answers of Random123 (Philox-4x32-10, kat_vectors): all words zero, and all ones. */
@@ -131,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threefry_gives_the_known_bits),
+        cmocka_unit_test(threefry_bits_are_those_of_blocks),
         cmocka_unit_test(philox_gives_the_known_bits),
         cmocka_unit_test(philox_counts_in_128_bits),
         cmocka_unit_test(pieces_make_the_whole),

@@ -2,7 +2,10 @@
 /* tenon.threefry2x32(key0, key1[, counter0, counter1]) -> (word0, word1) or their exclusive or:
  * what the pass of that name puts in the place of JAX's loop. Keys are scalars or of the shape of
  * the results; without counters, element i of the results in row-major order has counter i. All of
- * an element is read before its results are written, so they may be where operands are. */
+ * an element is read before its results are written, so they may be where operands are.
+ *
+ * tenon.threefry_bits(key0, key1, counter) -> the exclusive or of both words of the block with a
+ * counter below 2^32, elementwise. Keys are scalars. */
 #include "kernels/threefry.h"
 
 #include "base/thread_pool.h"
@@ -27,6 +30,18 @@ tn_status *tn_infer_threefry2x32(const tn_op *op, tn_arena *a, const tn_type **o
     if (tn_operand_type(op, 0)->rank != tn_operand_type(op, 1)->rank)
         return TN_OP_ERROR(INVALID_ARGUMENT, op, "one word of the key is a scalar and one is not");
     for (uint32_t i = 0; i < op->n_results; i++) out[i] = t;
+    return NULL;
+}
+
+tn_status *tn_infer_threefry_bits(const tn_op *op, tn_arena *a, const tn_type **out)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        const tn_type *t = tn_operand_type(op, i);
+        if (t->element == TN_U32 && !t->quantization && (i == 2 || t->rank == 0)) continue;
+        return TN_OP_ERROR(INVALID_ARGUMENT, op, "operand %u should be %sui32 and is %s", i,
+                           i == 2 ? "of " : "a scalar of ", TN_TYPE_IN_MESSAGE(t));
+    }
+    out[0] = tn_operand_type(op, 2);
     return NULL;
 }
 

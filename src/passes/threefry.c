@@ -5,7 +5,8 @@
  *          %r:n = while(..., %x0, %x1, %k1, %k2, %k0, ...) { five times four rounds }
  *          %bits = xor %r#2, %r#3
  * After:   %bits = tenon.threefry2x32 %k0, %k1[, %c0, %c1]
- * Counters that are the upper and lower halves of the elements' numbers are left out.
+ * Counters that are the upper and lower halves of the elements' numbers are left out. Bits of one
+ * key for fewer than 2^32 elements are elementwise: tenon.threefry_bits %k0, %k1, iota.
  *
  * This is how JAX lowers jax.random on CPUs. It is recognised by what it computes: the loop is run
  * on expressions, and those that it ends with are compared with Threefry's on the same start. */
@@ -440,6 +441,17 @@ static void rewrite_loop(tn_module *m, tn_op *loop, bool *changed)
     }
 }
 
+/* The numbers of the elements of `t`. */
+static tn_value *numbers(tn_module *m, tn_op *where, const tn_type *t)
+{
+    int64_t n = tn_type_elements(t);
+    const tn_type *line = tn_type_tensor(m->arena, TN_U32, 1, &n);
+    tn_op *op = tn_rewrite_op(m, where, TN_OP_iota, line, 0, NULL);
+    tn_op_set_attr(m, op, TN_ATTR_iota_dimension, tn_attr_int(m->arena, 0));
+    tn_value *v = &op->results[0];
+    return t->rank == 1 ? v : &tn_rewrite_op(m, where, TN_OP_reshape, t, 1, &v)->results[0];
+}
+
 static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
 {
     if (may_be_threefry(op)) rewrite_loop(m, op, changed);
@@ -448,8 +460,12 @@ static tn_status *rewrite(tn_module *m, tn_op *op, bool *changed)
     if (!words || words->kind != TN_OP_threefry2x32 || words->n_results != 2 ||
         op->operands[1]->op != words || op->operands[0] == op->operands[1])
         return NULL;
-    tn_op *bits = tn_rewrite_op(m, op, TN_OP_threefry2x32, op->results[0].type, words->n_operands,
-                                words->operands);
+    const tn_type *t = op->results[0].type;
+    tn_value *const *in = words->operands;
+    bool plain = words->n_operands == 2 && !in[0]->type->rank && tn_type_elements(t) >> 32 == 0;
+    tn_op *bits = plain ? tn_rewrite_op(m, op, TN_OP_threefry_bits, t, 3,
+                                        (tn_value *[]){in[0], in[1], numbers(m, op, t)})
+                        : tn_rewrite_op(m, op, TN_OP_threefry2x32, t, words->n_operands, in);
     tn_rewrite_by(op, &bits->results[0]);
     *changed = true;
     return NULL;

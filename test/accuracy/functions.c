@@ -45,6 +45,22 @@ REAL_1(cos) REAL_1(tan) REAL_1(tanh) REAL_1(erf) REAL_1(erfc)
 {
     return 1 / F(sqrt)((quad)a);
 }
+/* A rough root (Winitzki), then Halley's steps on erf or, where that is close to 1, on erfc. */
+static quad real_erf_inv(double a, double b)
+{
+    const quad pi = 3.14159265358979323846264338327950288L, bend = (quad)0.147L;
+    quad x = a < 0 ? -(quad)a : (quad)a;
+    if (!(x < 1) || x == 0) return x == 1 || x == 0 ? (quad)a / (1 - x) : (quad)NAN;
+    quad w = F(log1p)(-x * x), half = 2 / (pi * bend) + w / 2;
+    quad z = F(sqrt)(F(sqrt)(half * half - w / bend) - half);
+    if (x < 1e-9) z = x * F(sqrt)(pi) / 2;
+    for (int i = 0; i < 4; i++) {
+        quad error = x < 0.5 ? F(erf)(z) - x : (1 - x) - F(erfc)(z);
+        quad u = error / (2 / F(sqrt)(pi) * F(exp)(-z * z));
+        z -= u / (1 + z * u);
+    }
+    return a < 0 ? -z : z;
+}
 static quad real_logistic(double a, double b)
 {
     return 1 / (1 + F(exp)(-(quad)a));
@@ -162,6 +178,7 @@ const function functions[] = {
     {"tanh", TN_OP_tanh, 1, real_tanh, complex_tanh, 80},
     {"erf", TN_OP_erf, 1, real_erf, NULL, 0},
     {"erfc", TN_OP_erfc, 1, real_erfc, NULL, 0},
+    {"erf_inv", TN_OP_erf_inv, 1, real_erf_inv, NULL, 0},
     {"logistic", TN_OP_logistic, 1, real_logistic, complex_logistic, 80, true},
     {"sign", TN_OP_sign, 1, real_sign, complex_sign, 1e15},
     {"atan2", TN_OP_atan2, 2, real_atan2, NULL, 0},

@@ -250,7 +250,7 @@ jax.jit(lambda x, i: jnp.take_along_axis(x, i, 1))(jnp.ones((2, 9)), jnp.ones((2
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
     assert run.returncode == 0, run.stderr[-1000:]
     text = run.stdout + run.stderr
-    assert '"tenon.threefry2x32"' in text and '"tenon.sort_head"' in text and '"tenon.weave"' in text
+    assert '"tenon.threefry_bits"' in text and '"tenon.sort_head"' in text and '"tenon.weave"' in text
     assert '"tenon.take"' in text
     code = """
 import jax, numpy as np
