@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "executable/plan.h"
+#include "ops/custom_call.h"
 
 /* A class of more segments than this takes no more roots: copies are cheaper than the search. */
 #define SEGMENTS_AT_MOST 256
@@ -62,14 +63,16 @@ static bool rows_allow(const tn_plan *p, const tn_rows *rows, uint32_t dying, ui
 static bool op_allows(const tn_plan *p, const tn_item *item, uint32_t dying, uint32_t r)
 {
     const tn_op *op = item->op;
-    if (!tn_op_has_trait(op, TN_TRAIT_IN_PLACE)) return false;
-    for (uint32_t i = 0; i < op->n_operands; i++)
-        if (tn_plan_root(p, op->operands[i]) == dying && (i != r || is_view(p, op->operands[i])))
-            return false;
+    bool takes = tn_op_has_trait(op, TN_TRAIT_IN_PLACE);
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        if (tn_plan_root(p, op->operands[i]) != dying) continue;
+        if (tn_op_takes(op, i) != r || is_view(p, op->operands[i])) return false;
+        takes = true;
+    }
     for (uint32_t i = 0; i < op->n_regions; i++)
         for (uint32_t j = 0; j < item->bodies[i]->n_captures; j++)
             if (tn_plan_root(p, item->bodies[i]->captures[j]) == dying) return false;
-    return true;
+    return takes;
 }
 
 /* `first` ends at the doubled position where `second` begins. */
@@ -171,10 +174,12 @@ static void merge_in_place(tn_plan *p)
 {
     for (uint32_t at = 0; at < p->n_items; at++) {
         const tn_op *op = p->items[at].op;
-        if (p->items[at].kind != TN_ITEM_OP || !tn_op_has_trait(op, TN_TRAIT_IN_PLACE)) continue;
-        for (uint32_t i = 0; i < op->n_results && i < op->n_operands; i++)
-            if (!is_view(p, op->operands[i]))
-                try_merge(p, tn_plan_root(p, op->operands[i]), tn_plan_root(p, &op->results[i]));
+        if (p->items[at].kind != TN_ITEM_OP) continue;
+        for (uint32_t i = 0; i < op->n_operands; i++) {
+            int64_t r = tn_op_takes(op, i);
+            if (r >= 0 && !is_view(p, op->operands[i]))
+                try_merge(p, tn_plan_root(p, op->operands[i]), tn_plan_root(p, &op->results[r]));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 /* views.c - slices that are one piece of their operand's memory are read where they are. */
 #include "executable/plan.h"
 #include "ops/access.h"
+#include "ops/custom_call.h"
 
 /* Of a value, together with all that is the same bytes under another type. Positions are numbers of
  * ops in order. */
@@ -33,9 +34,7 @@ static void note_use(struct tn_view_uses *uses, const tn_op *op, uint32_t i, uin
     }
     bool control = tn_op_has_trait(op, TN_TRAIT_CONTROL | TN_TRAIT_TERMINATOR);
     if (at > u->last) u->last = at;
-    if (at < u->first_write &&
-        (control || (tn_op_has_trait(op, TN_TRAIT_IN_PLACE) && i < op->n_results)))
-        u->first_write = at;
+    if (at < u->first_write && (control || tn_op_takes(op, i) >= 0)) u->first_write = at;
     u->outside |= op->kind == TN_OP_custom_call ||
                   tn_op_has_trait(op, TN_TRAIT_SIDE_EFFECT | TN_TRAIT_COLLECTIVE);
     u->escapes |= v->region != op->region || control || u->outside;

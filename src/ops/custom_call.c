@@ -165,6 +165,12 @@ static const tn_custom_call_target targets[] = {
     {"xla.sdy.*", infer_mark, tn_eval_identity},
 };
 
+int64_t tn_op_takes(const tn_op *op, uint32_t i)
+{
+    if (op->kind == TN_OP_custom_call) return tn_lapack_takes(op, i);
+    return tn_op_has_trait(op, TN_TRAIT_IN_PLACE) && i < op->n_results ? (int64_t)i : -1;
+}
+
 const tn_custom_call_target *tn_custom_call_find(const char *name)
 {
     for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {

@@ -35,6 +35,11 @@ tn_status *tn_infer_lapack(const tn_op *op, tn_arena *a, const tn_type **out);
 tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_tensor *operands,
                           tn_tensor *results);
 
+/* The result that may be computed in the memory of operand `i`, or -1. */
+int64_t tn_op_takes(const tn_op *op, uint32_t i);
+/* The same of a call of LAPACK. */
+int64_t tn_lapack_takes(const tn_op *op, uint32_t i);
+
 /* Says to a call of LAPACK which of its results nobody reads, a bit for each: it need not compute
  * vectors then. True: the call has changed, in attributes from `a`. */
 bool tn_lapack_set_unwanted(tn_arena *a, tn_op *op, uint32_t unwanted);

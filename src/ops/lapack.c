@@ -421,6 +421,20 @@ tn_status *tn_eval_lapack(const tn_op *op, const tn_eval_context *ctx, const tn_
                            : NULL;
 }
 
+/* Of one matrix, which isn't one of those that are done side by side or in columns of their own. */
+int64_t tn_lapack_takes(const tn_op *op, uint32_t i)
+{
+    tn_element_type e;
+    char routine[16];
+    const tn_lapack_family *f = find_family(op, &e, routine);
+    if (!f || i + 1 != f->from || f->to > op->n_results) return -1;
+    const tn_type *t = tn_operand_type(op, i);
+    bool fits = tn_type_equal(t, tn_result_type(op, f->to - 1u)) && t->rank == 2 &&
+                tn_type_is_static(t) && (f->by_rows || t->dims[0] == t->dims[1]) &&
+                tn_type_elements(t) > SMALL && tn_element_type_bytes(e) <= 8;
+    return fits ? f->to - 1 : -1;
+}
+
 /* --- what nobody wants --- */
 
 /* `dict`, or NULL, with another value. */

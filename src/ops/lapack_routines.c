@@ -417,7 +417,7 @@ static bool gtsv(const tn_lapack_item *i)
 
 // clang-format off
 const tn_lapack_family tn_lapack_families[] = {
-    {"potrf", "Tnn>Tnn,I", "Tnn>Tnn,I", potrf, true, 0, 0, {{0}}},
+    {"potrf", "Tnn>Tnn,I", "Tnn>Tnn,I", potrf, true, 1, 1, {{0}}},
     {"getrf", "Tmn>Tmn,Ik,I", "Tmn>Tmn,Ik,I", getrf, false, 1, 1, {{0}}},
     {"geqrf", "Tmn>Tmn,Tk", "Tmn>Tmn,Tk", geqrf, false, 1, 1, {{0}}},
     {"geqp3", "Tmn,In>Tmn,In,Tk", "Tmn,In>Tmn,In,Tk", geqp3, false, 1, 1, {{0}}},
@@ -425,7 +425,7 @@ const tn_lapack_family tn_lapack_families[] = {
     {"ungqr", NULL, "Tmn,Tr>Tmn", orgqr, false, 1, 1, {{0}}},
     {"ormqr", "Tar,Tr,Tmn>Tmn", NULL, ormqr, false, 3, 1, {{0}}},
     {"unmqr", NULL, "Tar,Tr,Tmn>Tmn", ormqr, false, 3, 1, {{0}}},
-    {"trsm", "Taa,Tmn>Tmn", "Taa,Tmn>Tmn", trsm, true, 0, 0, {{0}}},
+    {"trsm", "Taa,Tmn>Tmn", "Taa,Tmn>Tmn", trsm, true, 2, 1, {{0}}},
     {"gesdd", "Tmn>Tmn,Rk,Tmp,Tqn,I", "Tmn>Tmn,Rk,Tmp,Tqn,I", gesdd, false, 1, 1, {{3, 3, "mode"}, {4, 4, "mode"}}},
     {"gesvd", "Tmn>Tmn,Rk,Tmp,Tqn,I", "Tmn>Tmn,Rk,Tmp,Tqn,I", gesvd, false, 1, 1, {{3, 3, "mode"}, {4, 4, "mode"}}},
     {"syevd", "Tnn>Tnn,Rn,I", NULL, syevd, false, 1, 1, {{1, 1, "mode"}}},

@@ -230,3 +230,30 @@ def test_qr_of_a_matrix_is_that_of_a_batch(shape):
     for i in range(10):
         for a, b in zip(together, jax.jit(jnp.linalg.qr)(jax.device_put(x[i], DEV)), strict=True):
             np.testing.assert_array_equal(a[i], b)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
+def test_what_is_computed_for_a_routine_is_changed_in_place(name):
+    rng = np.random.default_rng(11)
+    x = jax.device_put(random(rng, name, 40, 40), DEV)
+    y = jax.device_put(random(rng, name, 40, 30), DEV)
+
+    def memory(f, *args):
+        return jax.jit(f).lower(*args).compile().memory_analysis().temp_size_in_bytes
+
+    # Both read what they changed, so what others want of it must not be that.
+    def eigen(x):
+        h = x + adjoint(x)
+        w, v = jnp.linalg.eigh(h, symmetrize_input=False)
+        return h @ v - v * w, w
+
+    def solve(x, y):
+        z = y * 2
+        s = jsl.solve_triangular(x + 40 * jnp.eye(40, dtype=name), z)
+        return (jnp.triu(x) + 40 * jnp.eye(40, dtype=name)) @ s - z
+
+    close(jax.jit(eigen)(x)[0], np.zeros((40, 40)), name, 4)
+    close(jax.jit(solve)(x, y), np.zeros((40, 30)), name, 4)
+    if name != "complex128":
+        assert memory(lambda x: jnp.linalg.eigvalsh(x + 1, symmetrize_input=False), x) < 1.5 * x.nbytes
+        assert memory(lambda x, y: jsl.solve_triangular(x, y + 1), x, y) == 0
