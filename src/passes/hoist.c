@@ -8,7 +8,8 @@
 #include "passes/rewrite.h"
 
 #define BYTES_AT_MOST (64u << 10)
-#define INSIDE        UINT32_MAX /* of a body of a reduction or the like */
+#define REPEATED      (32u << 10) /* of a broadcast, which costs no more than what reads it */
+#define INSIDE        UINT32_MAX  /* of a body of a reduction or the like */
 
 /* Gives every value the number of loops around it in `id`. */
 static void set_levels(tn_region *r, uint32_t level)
@@ -37,7 +38,7 @@ static bool bodies_are_outside(const tn_op *op, uint32_t level)
 
 static bool is_cheap_to_keep(const tn_op *op)
 {
-    size_t bytes = 0, largest = BYTES_AT_MOST;
+    size_t bytes = 0, largest = op->kind == TN_OP_broadcast_in_dim ? REPEATED : BYTES_AT_MOST;
     for (uint32_t i = 0; i < op->n_results; i++) {
         if (!tn_type_is_static(op->results[i].type)) return false;
         bytes += tn_type_bytes(op->results[i].type);

@@ -378,6 +378,33 @@ PASS_TEST(results_of_branches_that_nobody_wants_are_removed)
 
 /* --- hoist --- */
 
+static tn_value *repeated(builder *b, tn_value *x, const char *type)
+{
+    tn_op *op = add_op(b, TN_OP_broadcast_in_dim, 1, &x, 1, 0);
+    op->results[0].type = type_of(b, type);
+    tn_op_set_attr(b->module, op, TN_ATTR_broadcast_dimensions, tn_attr_ints(b->arena, NULL, 0));
+    return &op->results[0];
+}
+
+PASS_TEST(large_broadcasts_stay_in_loops)
+{
+    begin_function(b, "main", PARAMS("i32", "8000xi32", "9000xi32", "i32"));
+    tn_value *args = b->region->args;
+    tn_op *loop = while_op(b, 3, (tn_value *[]){&args[0], &args[1], &args[2]});
+    tn_region *outer = b->region, *condition = begin_region(b, loop, 0);
+    RETURN(b, compare(b, TN_comparison_direction_LT, &condition->args[0], i32(b, "i32", 9)));
+    tn_region *body = begin_region(b, loop, 1);
+    tn_value *small = repeated(b, &args[3], "8000xi32"), *large = repeated(b, &args[3], "9000xi32");
+    RETURN(b, binary(b, TN_OP_add, &body->args[0], &args[3]),
+           binary(b, TN_OP_add, &body->args[1], small),
+           binary(b, TN_OP_add, &body->args[2], large));
+    b->region = outer;
+    RETURN(b, &loop->results[1], &loop->results[2]);
+    assert_true(apply(b, tn_pass_hoist));
+    assert_ptr_equal(small->op->region, &b->function->body);
+    assert_ptr_equal(large->op->region, body);
+}
+
 PASS_TEST(what_is_the_same_in_every_iteration_leaves_all_loops)
 {
     begin_function(b, "main", PARAMS("i32", "4xi32", "4xi32"));
@@ -415,14 +442,6 @@ static uint32_t place_of(const tn_op *op)
     return n;
 }
 
-static tn_value *wide(builder *b, tn_value *x)
-{
-    tn_op *op = add_op(b, TN_OP_broadcast_in_dim, 1, &x, 1, 0);
-    op->results[0].type = type_of(b, "1000xi32");
-    tn_op_set_attr(b->module, op, TN_ATTR_broadcast_dimensions, tn_attr_ints(b->arena, NULL, 0));
-    return &op->results[0];
-}
-
 PASS_TEST(tiny_ops_come_early_and_in_order)
 {
     begin_function(b, "main", PARAMS("1000xi32", "i32", "i32"));
@@ -433,7 +452,7 @@ PASS_TEST(tiny_ops_come_early_and_in_order)
     tn_value *q = binary(b, TN_OP_subtract, &args[1], &args[2]),
              *r = binary(b, TN_OP_multiply, p, q);
     tn_value *s = unary(b, TN_OP_negate, r);
-    RETURN(b, binary(b, TN_OP_add, y, wide(b, r)), s);
+    RETURN(b, binary(b, TN_OP_add, y, repeated(b, r, "1000xi32")), s);
     assert_true(apply(b, tn_pass_schedule));
     assert_int_equal(place_of(p->op), 0);
     assert_int_equal(place_of(q->op), 1);
@@ -697,6 +716,7 @@ int main(void)
         cmocka_unit_test(vectors_that_nobody_reads_are_not_asked_for),
         cmocka_unit_test(vectors_of_one_side_are_asked_for_with_the_other),
         cmocka_unit_test(what_is_the_same_in_every_iteration_leaves_all_loops),
+        cmocka_unit_test(large_broadcasts_stay_in_loops),
     };
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
 }
