@@ -4,15 +4,75 @@
 
 #include <string.h>
 
-#include "kernels/isa.h"
+#include "kernels/simd.h"
 
+#if defined __AVX512F__
+/* Vectors of channels, which stay in registers. What is written has to be whole, since it is read
+ * again soon: masked stores are not forwarded to loads. */
+#define MASK_f32 __mmask16
+#define MASK_f64 __mmask8
+#define DEFINE_POOL(name, T, I, s, OP)                                                             \
+    TN_INLINE void name##_lanes(const tn_pool_window *w, int64_t c, MASK_##s there, bool whole)    \
+    {                                                                                              \
+        const T *x = (const T *)w->operand + c;                                                    \
+        T *to = (T *)w->result + c;                                                                \
+        V_##s source = GET_##s((const T *)w->source + c), best = GET_##s(x + w->places[0]);        \
+        __m512i at = _mm512_setzero_si512();                                                       \
+        for (int64_t t = 1; t < w->n; t++) {                                                       \
+            V_##s v = GET_##s(x + w->places[t]);                                                   \
+            MASK_##s later = (MASK_##s) ~COMPARE_##s(best, v, OP);                                 \
+            best = MOVE_##s(best, later, v);                                                       \
+            at = SET_##s(at, later, (I)t);                                                         \
+        }                                                                                          \
+        for (int64_t t = 0; t < w->n; t++) {                                                       \
+            T *place = to + w->places[t];                                                          \
+            V_##s before = GET_##s(place);                                                         \
+            before = ADD_##s(before, EQUAL_##s(at, (I)t), before, source);                         \
+            if (whole) PUT_##s(place, before);                                                     \
+            else PUT_SOME_##s(place, there, before);                                               \
+        }                                                                                          \
+    }                                                                                              \
+    static void name(const tn_pool_window *w)                                                      \
+    {                                                                                              \
+        enum { LANES = 64 / sizeof(T) };                                                           \
+        int64_t c = 0, n = w->channels;                                                            \
+        for (; c + LANES <= n; c += LANES) name##_lanes(w, c, (MASK_##s) - 1, true);               \
+        if (c < n) name##_lanes(w, c, (MASK_##s)((1u << (n - c)) - 1), false);                     \
+    }
+#define V_f32            __m512
+#define V_f64            __m512d
+#define GET_f32(from)    (whole ? _mm512_loadu_ps(from) : _mm512_maskz_loadu_ps(there, from))
+#define GET_f64(from)    (whole ? _mm512_loadu_pd(from) : _mm512_maskz_loadu_pd(there, from))
+#define PUT_f32          _mm512_storeu_ps
+#define PUT_f64          _mm512_storeu_pd
+#define PUT_SOME_f32     _mm512_mask_storeu_ps
+#define PUT_SOME_f64     _mm512_mask_storeu_pd
+#define ADD_f32          _mm512_mask_add_ps
+#define ADD_f64          _mm512_mask_add_pd
+#define MOVE_f32         _mm512_mask_mov_ps
+#define MOVE_f64         _mm512_mask_mov_pd
+#define COMPARE_f32      _mm512_cmp_ps_mask
+#define COMPARE_f64      _mm512_cmp_pd_mask
+#define SET_f32          _mm512_mask_set1_epi32
+#define SET_f64          _mm512_mask_set1_epi64
+#define EQUAL_f32(at, t) _mm512_cmpeq_epi32_mask(at, _mm512_set1_epi32(t))
+#define EQUAL_f64(at, t) _mm512_cmpeq_epi64_mask(at, _mm512_set1_epi64(t))
+#define GE               _CMP_GE_OQ
+#define GT               _CMP_GT_OQ
+#define LE               _CMP_LE_OQ
+#define LT               _CMP_LT_OQ
+#else
 enum { CHANNELS = 256 };
+#define GE    >=
+#define GT    >
+#define LE    <=
+#define LT    <
 
 /* Loops over channels are functions of their own, or compilers merge those of several places and
  * run the rest one by one. I: the integer of T's size, so that selections are vectors of the same
  * lanes. */
 #define ALONE static __attribute__((noinline))
-#define DEFINE_POOL(name, T, I, OP)                                                                \
+#define DEFINE_POOL(name, T, I, s, OP)                                                             \
     ALONE void name##_select(int64_t n, const T *restrict x, I t, T *restrict best,                \
                              I *restrict at)                                                       \
     {                                                                                              \
@@ -45,11 +105,13 @@ enum { CHANNELS = 256 };
                            (T *)w->result + w->places[t] + c);                                     \
         }                                                                                          \
     }
+#endif
+
 #define DEFINE_TYPE(s, T, I)                                                                       \
-    DEFINE_POOL(ge_##s, T, I, >=)                                                                  \
-    DEFINE_POOL(gt_##s, T, I, >)                                                                   \
-    DEFINE_POOL(le_##s, T, I, <=)                                                                  \
-    DEFINE_POOL(lt_##s, T, I, <)                                                                   \
+    DEFINE_POOL(ge_##s, T, I, s, GE)                                                               \
+    DEFINE_POOL(gt_##s, T, I, s, GT)                                                               \
+    DEFINE_POOL(le_##s, T, I, s, LE)                                                               \
+    DEFINE_POOL(lt_##s, T, I, s, LT)                                                               \
     void TN_ISA_NAME(tn_pool_##s)(const tn_pool_window *w)                                         \
     {                                                                                              \
         switch (w->keep) {                                                                         \

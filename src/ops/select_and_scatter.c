@@ -255,43 +255,69 @@ typedef struct {
     tn_window_dim dims[MIDDLE];
     int64_t size[MIDDLE], windows[MIDDLE];
     int64_t all_size, all_windows; /* of the middle */
-    const char *operand, *source;
+    int64_t taps, places[PLACES];  /* of a window that is inside, from its first place */
+    const char *operand, *source, *init;
     char *result;
     int64_t width;
 } pooling;
 
+static void find_places(pooling *p)
+{
+    for (int64_t k = 0; k < p->taps; k++) {
+        int64_t rest = k, step = p->channels;
+        p->places[k] = 0;
+        for (uint32_t d = p->rank; d--; step *= p->size[d]) {
+            p->places[k] += rest % p->dims[d].size * step;
+            rest /= p->dims[d].size;
+        }
+    }
+}
+
+/* Element `t` of the window at `at`: from the image's begin, or -1 outside. */
+static int64_t place_of(const pooling *p, const int64_t *at, int64_t t)
+{
+    int64_t place = 0, step = p->channels;
+    for (uint32_t d = p->rank; d--; step *= p->size[d]) {
+        int64_t x = at[d] * p->dims[d].stride - p->dims[d].low + t % p->dims[d].size;
+        t /= p->dims[d].size;
+        if (x < 0 || x >= p->size[d]) return -1;
+        place += x * step;
+    }
+    return place;
+}
+
 static void pool_window(const pooling *p, int64_t batch, int64_t window, const int64_t *at)
 {
-    int64_t places[PLACES], n = 0, taps = 1;
-    for (uint32_t d = 0; d < p->rank; d++) taps *= p->dims[d].size;
-    for (int64_t t = 0; t < taps; t++) {
-        int64_t rest = t, place = 0, step = p->channels;
-        bool inside = true;
-        for (uint32_t d = p->rank; d--; step *= p->size[d]) {
-            int64_t x = at[d] * p->dims[d].stride - p->dims[d].low + rest % p->dims[d].size;
-            rest /= p->dims[d].size;
-            inside = inside && x >= 0 && x < p->size[d];
-            place += x * step;
-        }
-        if (inside) places[n++] = place;
+    int64_t places[PLACES], n = 0;
+    int64_t image = batch * p->all_size * p->channels;
+    int64_t first = place_of(p, at, 0), last = place_of(p, at, p->taps - 1);
+    tn_pool_window w = {.keep = p->keep,
+                        .channels = p->channels,
+                        .source =
+                            p->source + (batch * p->all_windows + window) * p->channels * p->width};
+    if (first >= 0 && last >= 0) {
+        image += first;
+        n = p->taps;
+        w.places = p->places;
+    } else {
+        for (int64_t t = 0; t < p->taps; t++)
+            if ((places[n] = place_of(p, at, t)) >= 0) n++;
+        w.places = places;
     }
     if (!n) return;
-    int64_t image = batch * p->all_size * p->channels * p->width;
-    p->run(&(tn_pool_window){.keep = p->keep,
-                             .channels = p->channels,
-                             .n = n,
-                             .places = places,
-                             .operand = p->operand + image,
-                             .source = p->source +
-                                       (batch * p->all_windows + window) * p->channels * p->width,
-                             .result = p->result + image});
+    w.n = n;
+    w.operand = p->operand + image * p->width;
+    w.result = p->result + image * p->width;
+    p->run(&w);
 }
 
 static void pool_batches(void *ctx, int64_t begin, int64_t end)
 {
     const pooling *p = ctx;
+    int64_t image = p->all_size * p->channels;
     for (int64_t b = begin; b < end; b++) {
         int64_t at[MIDDLE] = {0};
+        tn_fill(NULL, p->result + b * image * p->width, p->init, (size_t)p->width, image);
         for (int64_t w = 0; w < p->all_windows; w++) {
             pool_window(p, b, w, at);
             for (uint32_t d = p->rank; d-- && ++at[d] == p->windows[d];) at[d] = 0;
@@ -306,7 +332,6 @@ enum { BLOCK_BYTES = 1 << 20, MOST_IMAGES = 64 };
 typedef struct {
     const pooling *p;
     const tn_op *op;
-    const void *init;
     int64_t images; /* of a block */
     tn_piece_memory memory;
     _Atomic(tn_status *) failure;
@@ -352,18 +377,18 @@ static void pool_blocks(void *ctx, int64_t begin, int64_t end)
         one.operand = memory;
         one.source = source;
         one.result = result;
+        find_places(&one);
         turn_images(p, n, p->all_size, false, memory, p->operand + first * image);
         turn_images(p, n, p->all_windows, false, source, p->source + first * windows);
-        tn_fill(NULL, result, b->init, (size_t)p->width, n * p->all_size * p->channels);
         pool_batches(&one, 0, 1);
         turn_images(p, n, p->all_size, true, p->result + first * image, result);
     }
     tn_piece_memory_give(&b->memory, memory);
 }
 
-static tn_status *pool_in_blocks(const job *j, const pooling *p, const void *init)
+static tn_status *pool_in_blocks(const job *j, const pooling *p)
 {
-    blocks b = {.p = p, .op = j->op, .init = init, .images = BLOCK_BYTES / image_bytes(p)};
+    blocks b = {.p = p, .op = j->op, .images = BLOCK_BYTES / image_bytes(p)};
     if (b.images < FEWEST_CHANNELS) b.images = FEWEST_CHANNELS;
     if (b.images > MOST_IMAGES) b.images = MOST_IMAGES;
     if (b.images > p->batch) b.images = p->batch;
@@ -404,7 +429,7 @@ static bool prepare_pooling(const job *j, const tn_combiner *c, const tn_tensor 
     while (first < end && is_idle(&w[first], t->dims[first], windows[first]))
         p->batch *= t->dims[first++];
     p->rank = end - first;
-    double taps = 1;
+    p->taps = 1;
     if (p->rank > MIDDLE || p->channels * p->batch < FEWEST_CHANNELS) return false;
     for (uint32_t d = 0; d < p->rank; d++) {
         p->dims[d] = w[first + d];
@@ -412,11 +437,13 @@ static bool prepare_pooling(const job *j, const tn_combiner *c, const tn_tensor 
         p->windows[d] = windows[first + d];
         p->all_size *= p->size[d];
         p->all_windows *= p->windows[d];
-        taps *= (double)p->dims[d].size;
+        if (p->dims[d].size > PLACES) return false;
+        p->taps *= p->dims[d].size;
     }
-    if (taps > PLACES) return false;
+    if (p->taps > PLACES) return false;
     p->width = tn_width(t);
     p->run = tn_pool_function(tn_cpu_isa(), e == TN_F64);
+    find_places(p);
     return true;
 }
 
@@ -430,8 +457,6 @@ tn_status *tn_eval_select_and_scatter(const tn_op *op, const tn_eval_context *ct
     TN_TRY(tn_combiner_prepare(op, ctx, 1, operands, 1, source, false, &c));
     char init[16];
     tn_combiner_load(&c, 0, 1, operands[2].data, init);
-    tn_fill(ctx->pool, results[0].data, init, c.parts[0].to_width, tn_type_elements(t));
-    if (tn_is_empty(source->type)) return NULL;
     job j = {.op = op,
              .ctx = ctx,
              .select = ctx->bodies[0],
@@ -439,13 +464,18 @@ tn_status *tn_eval_select_and_scatter(const tn_op *op, const tn_eval_context *ct
              .operand = &operands[0],
              .windows = tn_type_elements(source->type)};
     if (!j.captures) return TN_OP_ERROR(RESOURCE_EXHAUSTED, op, "out of memory");
-    pooling p = {.operand = operands[0].data, .source = source->data, .result = results[0].data};
-    if (prepare_pooling(&j, &c, source, &p)) {
-        if (p.channels < FEWEST_CHANNELS) return pool_in_blocks(&j, &p, init);
+    pooling p = {.operand = operands[0].data,
+                 .source = source->data,
+                 .result = results[0].data,
+                 .init = init};
+    if (j.windows && prepare_pooling(&j, &c, source, &p)) {
+        if (p.channels < FEWEST_CHANNELS) return pool_in_blocks(&j, &p);
         double each = (double)(p.all_windows * p.channels) * 3;
         tn_parallel_for(ctx->pool, p.batch, each, pool_batches, &p);
         return NULL;
     }
+    tn_fill(ctx->pool, results[0].data, init, c.parts[0].to_width, tn_type_elements(t));
+    if (!j.windows) return NULL;
     TN_TRY(select_all(&j, source));
     return scatter(&j, &c, source, &results[0]);
 }

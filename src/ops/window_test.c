@@ -224,12 +224,12 @@ TEST(pools_and_scans_are_quick)
 
 /* --- select_and_scatter --- */
 
-static void make_select(tn_op *op, const char *e)
+static void make_select(tn_op *op, const char *e, int direction)
 {
     char two[64];
     snprintf(two, sizeof two, "%s, %s", e, e);
     tn_region *r = make_region(op, 0, two);
-    tn_value *v = append_compare(r, TN_comparison_direction_GE, 0, &r->args[0], &r->args[1]);
+    tn_value *v = append_compare(r, direction, 0, &r->args[0], &r->args[1]);
     append_return(r, 1, &v);
 }
 
@@ -237,7 +237,7 @@ TEST(selects_the_example)
 {
     tn_op *op =
         make_op_with_regions(TN_OP_select_and_scatter, "4x2xi64, 2x2xi64, i64", "4x2xi64", 2);
-    make_select(op, "i64");
+    make_select(op, "i64", TN_comparison_direction_GE);
     make_binary_region(op, 1, TN_OP_add, "i64");
     set_windows(op, 2, (int64_t[]){3, 1}, (int64_t[]){2, 1}, NULL, NULL, (int64_t[]){0, 1, 0, 0});
     int64_t x[] = {1, 5, 2, 5, 3, 6, 4, 4}, source[] = {5, 6, 7, 8}, init = 0, out[8];
@@ -291,7 +291,7 @@ TEST(random_selections_equal_a_walk)
             if (best >= 0) want[best] += source[i];
         }
         tn_op *op = make_op_with_regions(TN_OP_select_and_scatter, types, result, 2);
-        make_select(op, "i32");
+        make_select(op, "i32", TN_comparison_direction_GE);
         make_binary_region(op, 1, TN_OP_add, "i32");
         set_windows(op, g.rank, g.size, g.stride, NULL, NULL, g.padding);
         int32_t init = 9;
@@ -324,12 +324,70 @@ TEST(selections_in_images_equal_a_walk)
         snprintf(types, sizeof types, "%dx9x11xf32, %dx5x6xf32, f32", (int)n, (int)n);
         snprintf(result, sizeof result, "%dx9x11xf32", (int)n);
         tn_op *op = make_op_with_regions(TN_OP_select_and_scatter, types, result, 2);
-        make_select(op, "f32");
+        make_select(op, "f32", TN_comparison_direction_GE);
         make_binary_region(op, 1, TN_OP_add, "f32");
         set_windows(op, 3, size, stride, NULL, NULL, padding);
         float init = 9;
         RUN(op, IN(x, source, &init), OUT(out));
         assert_memory_equal(out, want, (size_t)n * H * W * 4);
+    }
+}
+
+/* Channels in whole vectors and less, windows inside and over the edge, and what isn't ordered. */
+#define KEPT(a, b, d)                                                                              \
+    ((d) == TN_comparison_direction_GE   ? (a) >= (b)                                              \
+     : (d) == TN_comparison_direction_GT ? (a) > (b)                                               \
+     : (d) == TN_comparison_direction_LE ? (a) <= (b)                                              \
+                                         : (a) < (b))
+#define DEFINE_CHANNELS(T, e)                                                                      \
+    static void select_channels_##e(int channels, int direction)                                   \
+    {                                                                                              \
+        enum { H = 7, W = 6, OUT_H = 4, OUT_W = 3, MOST = 40 };                                    \
+        static T x[2 * H * W * MOST], source[2 * OUT_H * OUT_W * MOST], out[2 * H * W * MOST],     \
+            want[2 * H * W * MOST];                                                                \
+        static const int64_t size[] = {1, 3, 3, 1}, stride[] = {1, 2, 2, 1},                       \
+                             padding[] = {0, 0, 1, 1, 0, 1, 0, 0};                                 \
+        int64_t n = 2 * H * W * channels, m = 2 * OUT_H * OUT_W * channels;                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            x[i] = random_below(20) ? (T)random_below(9) : (T)NAN;                                 \
+            want[i] = (T) - 0.0;                                                                   \
+        }                                                                                          \
+        for (int64_t i = 0; i < m; i++) source[i] = (T)random_below(100);                          \
+        for (int64_t i = 0; i < m; i++) {                                                          \
+            int64_t window = i / channels, best = -1;                                              \
+            int64_t y0 = window / OUT_W % OUT_H * 2 - 1, z0 = window % OUT_W * 2;                  \
+            for (int64_t k = 0; k < 9; k++) {                                                      \
+                int64_t y = y0 + k / 3, z = z0 + k % 3, image = window / (OUT_H * OUT_W);          \
+                if (y < 0 || y >= H || z >= W) continue;                                           \
+                int64_t at = ((image * H + y) * W + z) * channels + i % channels;                  \
+                if (best < 0 || !KEPT(x[best], x[at], direction)) best = at;                       \
+            }                                                                                      \
+            want[best] += source[i];                                                               \
+        }                                                                                          \
+        char types[96], result[32];                                                                \
+        snprintf(result, sizeof result, "2x7x6x%dx" #e, channels);                                 \
+        snprintf(types, sizeof types, "%s, 2x4x3x%dx" #e ", " #e, result, channels);               \
+        tn_op *op = make_op_with_regions(TN_OP_select_and_scatter, types, result, 2);              \
+        make_select(op, #e, direction);                                                            \
+        make_binary_region(op, 1, TN_OP_add, #e);                                                  \
+        set_windows(op, 4, size, stride, NULL, NULL, padding);                                     \
+        T init = (T) - 0.0;                                                                        \
+        RUN(op, IN(x, source, &init), OUT(out));                                                   \
+        assert_memory_equal(out, want, (size_t)n * sizeof(T));                                     \
+    }
+DEFINE_CHANNELS(float, f32)
+DEFINE_CHANNELS(double, f64)
+
+TEST(selections_of_channels_equal_a_walk)
+{
+    static const int directions[] = {TN_comparison_direction_GE, TN_comparison_direction_GT,
+                                     TN_comparison_direction_LE, TN_comparison_direction_LT};
+    static const int channels[] = {8, 9, 16, 21, 32, 40};
+    for (int d = 0; d < 4; d++) {
+        for (int c = 0; c < 6; c++) {
+            select_channels_f32(channels[c], directions[d]);
+            select_channels_f64(channels[c], directions[d]);
+        }
     }
 }
 
@@ -344,6 +402,7 @@ int main(void)
         cmocka_unit_test(selects_the_example),
         cmocka_unit_test(random_selections_equal_a_walk),
         cmocka_unit_test(selections_in_images_equal_a_walk),
+        cmocka_unit_test(selections_of_channels_equal_a_walk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
