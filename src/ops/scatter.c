@@ -418,7 +418,7 @@ static void find_indexed(job *j, bool whole, int threads)
     if (dims > INT32_MAX) return;
     j->indexed = tn_indexed_scatter(tn_cpu_isa(), j->windows.index_type,
                                     j->overwrites ? TN_OP_INVALID : j->combiner.kernel_op, p->to);
-    if (!whole || j->windows.n < 8192 || dims < 64) return;
+    if (!whole || (double)j->windows.n * (1 + 0.2 * (double)j->size) < 8192 || dims < 64) return;
     /* Each part goes through all indices, which takes as long as to add in a cache. */
     if (j->size == 1 && dims * (int64_t)p->acc_width <= IN_CACHE) return;
     j->n_parts = threads < dims / 16 ? threads : dims / 16;

@@ -226,6 +226,28 @@ TEST(rows_are_added)
     }
 }
 
+/* Few, but of many elements. */
+TEST(rows_are_shared_out)
+{
+    enum { ROWS = 100, WIDTH = 24, N = 2000 };
+    static float table[ROWS * WIDTH], out[ROWS * WIDTH], want[ROWS * WIDTH], update[N * WIDTH];
+    static int32_t ids[N];
+    for (int i = 0; i < ROWS * WIDTH; i++) want[i] = table[i] = (float)(i % 13);
+    for (int i = 0; i < N; i++) ids[i] = (int32_t)random_below(ROWS + 20) - 10;
+    for (int i = 0; i < N * WIDTH; i++) {
+        int row = ids[i / WIDTH];
+        update[i] = (float)random_below(1 << 20) / 7;
+        if (row >= 0 && row < ROWS) want[row * WIDTH + i % WIDTH] += update[i];
+    }
+    tn_op *op = element_op("100x24xf32, 2000x1xi32, 2000x24xf32", "100x24xf32", TN_OP_add, "f32");
+    SET_INTS(op, update_window_dims, 1);
+    assert_null(tn_thread_pool_create(3, &pool));
+    RUN(op, IN(table, ids, update), OUT(out));
+    assert_memory_equal(out, want, sizeof out);
+    tn_thread_pool_destroy(pool);
+    pool = NULL;
+}
+
 /* Also where updates are neither zeros nor NaNs, and what they meet is. */
 TEST(extremes_of_zeros_and_nans)
 {
@@ -336,6 +358,7 @@ int main(void)
         cmocka_unit_test(sums_of_halves_round_at_each_update),
         cmocka_unit_test(integers_are_counted_by_several_threads),
         cmocka_unit_test(rows_are_added),
+        cmocka_unit_test(rows_are_shared_out),
         cmocka_unit_test(extremes_of_zeros_and_nans),
         cmocka_unit_test(segments_are_summed_in_order),
         cmocka_unit_test(several_operands_scatter_together),
