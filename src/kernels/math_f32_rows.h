@@ -3,8 +3,9 @@
  * once for each meaning of those terms, so it has no guard: as C they are the functions of
  * math_f32.h, as an emitter's calls they write machine code; both give the same bits.
  *
- * All of it is f32 with fused multiply-adds, within 0.96 ulp; subnormals are kept and nothing
- * branches. Polynomials: weighted minimax, rounded to f32. The includer defines
+ * All of it is f32 with fused multiply-adds, within 0.96 ulp (erfc 2.43, erf_inv 1.94); subnormals
+ * are kept and nothing branches. Polynomials: weighted minimax, rounded to f32. The includer
+ * defines
  *   V               a number, and the whole number of its bits
  *   M               a truth
  *   FUNCTION(name)  the head of a function of that name on `V a`

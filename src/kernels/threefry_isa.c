@@ -100,8 +100,9 @@ void TN_ISA_NAME(tn_threefry)(const tn_threefry_blocks *b)
 
 /* --- Philox --- */
 
-/* Blocks of one vector; their words are the lower halves of its lanes. Two vectors at once. */
-enum { BLOCKS = TN_VB / 8, PAIR = 2 * BLOCKS };
+/* Blocks of one vector; their words are the lower halves of its lanes. Several vectors at once, as
+ * many as there are registers for: each is one chain of dependent steps. */
+enum { BLOCKS = TN_VB / 8, SETS = TN_VB == 64 ? 4 : 2, GROUP = SETS * BLOCKS };
 
 /* Products of the lower halves. */
 TN_INLINE vu64 multiply(vu64 a, vu64 b)
@@ -128,21 +129,24 @@ TN_INLINE vu64 multiply(vu64 a, vu64 b)
 #define HIGHER 1, 3
 #endif
 
-/* Blocks `first` to `first` + PAIR. */
+/* Blocks `first` to `first` + GROUP. */
 static void philox(const tn_philox_blocks *b, int64_t first, uint32_t *out)
 {
-    vu64 c0[2], c1[2], c2[2], c3[2];
-    for (int i = 0; i < 2; i++) {
-        for (int l = 0; l < BLOCKS; l++)
-            c0[i][l] = b->low + (uint64_t)first + (uint64_t)(i * BLOCKS + l);
+    vu64 c0[SETS], c1[SETS], c2[SETS], c3[SETS], start;
+    for (int l = 0; l < BLOCKS; l++) start[l] = (uint64_t)l;
+    start += b->low + (uint64_t)first;
+    _Pragma("GCC unroll 4") for (int i = 0; i < SETS; i++)
+    {
+        c0[i] = start + (uint64_t)(i * BLOCKS);
         c1[i] = c0[i] >> 32;
         c2[i] = set_u64(b->high);
         c3[i] = set_u64(b->high >> 32);
     }
     vu64 m0 = set_u64(0xD2511F53), m1 = set_u64(0xCD9E8D57);
     vu64 k0 = set_u64(b->key[0]), k1 = set_u64(b->key[1]);
+    UNROLL
     for (int round = 0; round < 10; round++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
-        _Pragma("GCC unroll 2") for (int i = 0; i < 2; i++)
+        _Pragma("GCC unroll 4") for (int i = 0; i < SETS; i++)
         {
             vu64 p = multiply(m0, c0[i]), q = multiply(m1, c2[i]);
             c0[i] = q >> 32 ^ c1[i] ^ k0;
@@ -151,7 +155,8 @@ static void philox(const tn_philox_blocks *b, int64_t first, uint32_t *out)
             c3[i] = p;
         }
     }
-    for (int i = 0; i < 2; i++, out += 4 * BLOCKS) {
+    _Pragma("GCC unroll 4") for (int i = 0; i < SETS; i++, out += 4 * BLOCKS)
+    {
         vu64 low = (c0[i] & 0xFFFFFFFF) | c1[i] << 32, high = (c2[i] & 0xFFFFFFFF) | c3[i] << 32;
         *(uu64 *)out = __builtin_shufflevector(low, high, LOWER);
         *(uu64 *)(out + 2 * BLOCKS) = __builtin_shufflevector(low, high, HIGHER);
@@ -161,9 +166,9 @@ static void philox(const tn_philox_blocks *b, int64_t first, uint32_t *out)
 void TN_ISA_NAME(tn_philox)(const tn_philox_blocks *b)
 {
     int64_t at = 0;
-    for (; at + PAIR <= b->n; at += PAIR) philox(b, at, b->out + 4 * at);
+    for (; at + GROUP <= b->n; at += GROUP) philox(b, at, b->out + 4 * at);
     if (at == b->n) return;
-    uint32_t last[4 * PAIR];
+    uint32_t last[4 * GROUP];
     philox(b, at, last);
     memcpy(b->out + 4 * at, last, (size_t)(b->n - at) * 16);
 }

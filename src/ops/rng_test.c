@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/elementwise.h"
+#include "kernels/threefry.h"
 #include "ops/op_test.h"
 
 /* The specification's example. */
@@ -85,6 +86,22 @@ TEST(philox_gives_the_known_bits)
 }
 
 /* The lower half of the counter runs over between the second block and the third. */
+TEST(philox_gives_blocks_that_do_not_know_each_other)
+{
+    enum { N = 77 };
+    uint32_t all[4 * N], alone[4];
+    for (int isa = 0; isa < TN_ISA_COUNT; isa++) {
+        if (!tn_cpu_has((tn_isa)isa)) continue;
+        tn_philox_blocks b = {.n = N, .key = {3, 5}, .low = 0xFFFFFFE0, .high = 7, .out = all};
+        tn_philox((tn_isa)isa, &b);
+        b.n = 1, b.out = alone;
+        for (int i = 0; i < N; i++, b.low++) {
+            tn_philox(TN_ISA_BASELINE, &b);
+            assert_memory_equal(alone, all + 4 * i, sizeof alone);
+        }
+    }
+}
+
 TEST(philox_counts_in_128_bits)
 {
     tn_op *op = make_op(TN_OP_rng_bit_generator, "3xui64", "3xui64, 16xui32"), *one;
@@ -162,6 +179,7 @@ int main(void)
         cmocka_unit_test(threefry_gives_the_known_bits),
         cmocka_unit_test(threefry_bits_are_those_of_blocks),
         cmocka_unit_test(philox_gives_the_known_bits),
+        cmocka_unit_test(philox_gives_blocks_that_do_not_know_each_other),
         cmocka_unit_test(philox_counts_in_128_bits),
         cmocka_unit_test(pieces_make_the_whole),
         cmocka_unit_test(rng_draws_from_its_range),
