@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 from common import CPU, DEV, bits_equal, close, on, same
 from jax import random
 
@@ -51,8 +52,18 @@ def test_known_answer():
 def test_uniform_and_normal(name, x64):
     bits_equal(*draws(lambda k: random.uniform(k, (1000,), name)))
     got, want = draws(lambda k: random.normal(k, (1000,), name))
-    close(got, want, rtol=None if name != "float64" else 1e-12)
+    # The inverse of erf of f32 is up to 65 ulp off on jaxlib's CPU.
+    close(got, want, rtol={"float32": 1e-5, "float64": 1e-12}.get(name))
     assert abs(float(got.astype("f8").mean())) < 0.12 and abs(float(got.astype("f8").std()) - 1) < 0.1
+
+
+def test_normal_numbers_are_true_to_the_tails():
+    with jax.default_device(DEV):
+        k = random.key(3, impl="threefry2x32")
+        got = np.asarray(jax.jit(lambda: random.normal(k, (300_000,)))())
+        low = np.nextafter(np.float32(-1), np.float32(0))
+        drawn = np.asarray(jax.jit(lambda: random.uniform(k, (300_000,), minval=low))())
+    np.testing.assert_allclose(got, scipy.special.erfinv(drawn.astype("f8")) * 2**0.5, rtol=2.5e-7)
 
 
 def test_discrete_draws():
