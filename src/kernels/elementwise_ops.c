@@ -187,6 +187,8 @@ GUARDED_LOOP(rem_guarded_f64, double, tn_rem_is_near_f64(a[i], b[i]), tn_rem_nea
     GUARDED_LOOP(name##_guarded_##s, T, tn_##test##_is_near_##s(a[i]), tn_##name##_near_##s(a[i]), \
                  tn_##name##_##s(a[i]))
 COMPLEX_LOOP(expm1, exp, c64, float _Complex)
+COMPLEX_LOOP(log, log, c64, float _Complex)
+COMPLEX_LOOP(sqrt, log, c64, float _Complex)
 COMPLEX_LOOP(tan, tanh, c64, float _Complex)
 COMPLEX_LOOP(tanh, tanh, c64, float _Complex)
 GUARDED_LOOP_TO(abs_guarded_c64, float _Complex, float, tn_abs_is_near_c64(a[i]),
@@ -213,13 +215,17 @@ static tn_kernel_fn *find_guarded(tn_op_kind op, tn_element_type e)
 {
     switch ((int)e) {
     case TN_C64:
-        return op == TN_OP_divide                  ? div_guarded_c64
-               : op == TN_OP_exponential_minus_one ? expm1_guarded_c64
-               : op == TN_OP_tan                   ? tan_guarded_c64
-               : op == TN_OP_tanh                  ? tanh_guarded_c64
-               : op == TN_OP_sign                  ? sign_guarded_c64
-               : op == TN_OP_abs                   ? abs_guarded_c64
-                                                   : NULL;
+        switch ((int)op) {
+        case TN_OP_abs: return abs_guarded_c64;
+        case TN_OP_divide: return div_guarded_c64;
+        case TN_OP_exponential_minus_one: return expm1_guarded_c64;
+        case TN_OP_log: return log_guarded_c64;
+        case TN_OP_sign: return sign_guarded_c64;
+        case TN_OP_sqrt: return sqrt_guarded_c64;
+        case TN_OP_tan: return tan_guarded_c64;
+        case TN_OP_tanh: return tanh_guarded_c64;
+        default: return NULL;
+        }
     case TN_C128:
         return op == TN_OP_divide ? div_guarded_c128 : op == TN_OP_sign ? sign_guarded_c128 : NULL;
     case TN_I64:

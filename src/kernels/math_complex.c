@@ -215,19 +215,6 @@ double _Complex tn_tanh_c128(double _Complex a)
     return ctanh(a);
 }
 
-float _Complex tn_expm1_c64(float _Complex a)
-{
-    return tn_exp_is_near_c64(a) ? tn_expm1_near_c64(a) : (float _Complex)tn_expm1_c128(a);
-}
-float _Complex tn_tan_c64(float _Complex a)
-{
-    return tn_tanh_is_near_c64(a) ? tn_tan_near_c64(a) : (float _Complex)tn_tan_c128(a);
-}
-float _Complex tn_tanh_c64(float _Complex a)
-{
-    return tn_tanh_is_near_c64(a) ? tn_tanh_near_c64(a) : (float _Complex)tn_tanh_c128(a);
-}
-
 /* complex<f32> is computed in f64, where nothing of it overflows half way, and rounded once. */
 #define THROUGH_C128_1(name)                                                                       \
     float _Complex tn_##name##_c64(float _Complex a)                                               \
@@ -239,9 +226,17 @@ float _Complex tn_tanh_c64(float _Complex a)
     {                                                                                              \
         return (float _Complex)tn_##name##_c128(a, b);                                             \
     }
+/* So is what has a short way. */
+#define NEAR_OR_C128(name, test)                                                                   \
+    float _Complex tn_##name##_c64(float _Complex a)                                               \
+    {                                                                                              \
+        return tn_##test##_is_near_c64(a) ? tn_##name##_near_c64(a)                                \
+                                          : (float _Complex)tn_##name##_c128(a);                   \
+    }
 // clang-format off
-THROUGH_C128_1(cbrt) THROUGH_C128_1(cos)
-THROUGH_C128_1(log) THROUGH_C128_1(log1p) THROUGH_C128_1(logistic) THROUGH_C128_1(rsqrt)
-THROUGH_C128_1(sin) THROUGH_C128_1(sqrt)
+THROUGH_C128_1(cbrt) THROUGH_C128_1(logistic)
 THROUGH_C128_2(atan2)
+NEAR_OR_C128(cos, sin) NEAR_OR_C128(expm1, exp) NEAR_OR_C128(log, log) NEAR_OR_C128(log1p, log1p)
+NEAR_OR_C128(rsqrt, log) NEAR_OR_C128(sin, sin) NEAR_OR_C128(sqrt, log) NEAR_OR_C128(tan, tanh)
+NEAR_OR_C128(tanh, tanh)
     // clang-format on

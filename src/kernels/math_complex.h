@@ -246,4 +246,88 @@ static inline float _Complex tn_tan_near_c64(float _Complex a)
     return tn_complex_f32(__imag__ t, __real__ t);
 }
 
+static inline bool tn_sin_is_near_c64(float _Complex a)
+{
+    return (__builtin_fabsf(__imag__ a) < 200) & (__builtin_fabsf(__real__ a) < TN_CIRCULAR_LIMIT);
+}
+/* sin x cosh y + i cos x sinh y */
+static inline float _Complex tn_sin_near_c64(float _Complex a)
+{
+    double x = __real__ a, y = __imag__ a, e = tn_expm1_near(__builtin_fabs(y)), up = e + 1;
+    double cosh = 0.5 * (up + 1 / up), sinh = __builtin_copysign(0.5 * (e + e / up), y);
+    tn_turned t = tn_turn(x);
+    double s = x == 0 ? x : tn_sine_after(t, 0), c = tn_sine_after(t, 1);
+    return tn_complex_f32((float)(s * cosh), (float)(c * sinh));
+}
+/* cos x cosh y - i sin x sinh y */
+static inline float _Complex tn_cos_near_c64(float _Complex a)
+{
+    double x = __real__ a, y = __imag__ a, e = tn_expm1_near(__builtin_fabs(y)), up = e + 1;
+    double cosh = 0.5 * (up + 1 / up), sinh = __builtin_copysign(0.5 * (e + e / up), y);
+    tn_turned t = tn_turn(x);
+    double s = x == 0 ? x : tn_sine_after(t, 0), c = tn_sine_after(t, 1);
+    return tn_complex_f32((float)(c * cosh), -(float)(s * sinh));
+}
+
+/* Finite and not 0: squares of f32 neither overflow nor vanish in f64. */
+static inline bool tn_log_is_near_c64(float _Complex a)
+{
+    float x = __builtin_fabsf(__real__ a), y = __builtin_fabsf(__imag__ a), inf = __builtin_inff();
+    return (x < inf) & (y < inf) & ((x > 0) | (y > 0));
+}
+/* The larger part of the root comes from a sum in which nothing cancels, the other from it. */
+typedef struct {
+    double re, im, size; /* |a| */
+} tn_root;
+static inline tn_root tn_root_near_c64(float _Complex a)
+{
+    double x = __real__ a, y = __imag__ a, size = __builtin_sqrt(x * x + y * y);
+    double large = __builtin_sqrt(0.5 * (size + __builtin_fabs(x)));
+    double small = 0.5 * __builtin_fabs(y) / large;
+    double im = x < 0 ? large : small;
+    return (tn_root){x < 0 ? small : large, __builtin_copysign(im, y), size};
+}
+static inline float _Complex tn_sqrt_near_c64(float _Complex a)
+{
+    tn_root r = tn_root_near_c64(a);
+    return tn_complex_f32((float)r.re, (float)r.im);
+}
+/* The root's conjugate over |a| */
+static inline float _Complex tn_rsqrt_near_c64(float _Complex a)
+{
+    tn_root r = tn_root_near_c64(a);
+    return tn_complex_f32((float)(r.re / r.size), (float)(-r.im / r.size));
+}
+
+/* log(1 + m) where sum is 1 + m rounded: near 1 from m, which may be as small as that rounding. */
+static inline double tn_log_of_sum(double sum, double m)
+{
+    tn_parts p = tn_split_f64(sum);
+    double f = p.k == 0 ? m : p.f;
+    return __builtin_fma(p.k, TN_LN2, __builtin_fma(f * f, TN_POLY_12(f, TN_LOG_TERMS), f));
+}
+/* Near 1 the larger part less and plus 1 are exact, and so are their product and the other's
+ * square. */
+static inline float _Complex tn_log_near_c64(float _Complex a)
+{
+    double x = __builtin_fabs((double)__real__ a), y = __builtin_fabs((double)__imag__ a);
+    double large = x > y ? x : y, small = x > y ? y : x;
+    double l = tn_log_of_sum(x * x + y * y, (large - 1) * (large + 1) + small * small);
+    return tn_complex_f32((float)(0.5 * l), (float)tn_angle(__imag__ a, __real__ a));
+}
+static inline bool tn_log1p_is_near_c64(float _Complex a)
+{
+    float x = __builtin_fabsf(__real__ a), y = __builtin_fabsf(__imag__ a), inf = __builtin_inff();
+    return (x < inf) & (y < inf) & ((__real__ a != -1) | (y > 0));
+}
+/* |1 + a|^2 - 1 = 2x + y^2 + x^2, three exact numbers whose sums are kept in two parts. */
+static inline float _Complex tn_log1p_near_c64(float _Complex a)
+{
+    double x = __real__ a, y = __imag__ a, twice = 2 * x, yy = y * y, xx = x * x;
+    double s = twice + yy, t = s - twice, low = (twice - (s - t)) + (yy - t);
+    double u = s + xx, v = u - s, lower = (s - (u - v)) + (xx - v);
+    double above = 1 + x, l = tn_log_of_sum(above * above + yy, u + (low + lower));
+    return tn_complex_f32((float)(0.5 * l), (float)tn_angle(y, above));
+}
+
 #endif

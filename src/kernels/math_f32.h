@@ -333,9 +333,9 @@ static inline float tn_tan_f32(float a)
 
 /* The angle of the point (b, a): the tangent of at most pi / 4, above pi / 8 as pi / 4 plus that of
  * the difference, then put into its octant. */
-static inline float tn_atan2_f32(float a, float b)
+static inline double tn_angle(double a, double b)
 {
-    double y = __builtin_fabs((double)a), x = __builtin_fabs((double)b);
+    double y = __builtin_fabs(a), x = __builtin_fabs(b);
     double low = y < x ? y : x, high = y < x ? x : y;
     bool infinite = low == __builtin_inf(), unscaled = infinite | (high == 0);
     low = infinite ? 1 : low;
@@ -346,9 +346,13 @@ static inline float tn_atan2_f32(float a, float b)
     double r = __builtin_fma(v * z, TN_POLY_7(z, TN_ATAN_TERMS), v);
     r = large ? r + TN_PI_2 / 2 : r;
     r = y > x ? TN_PI_2 - r : r;
-    r = tn_to_bits_f32(b) >> 31 ? 2 * TN_PI_2 - r : r;
-    r = __builtin_copysign(r, (double)a);
-    return (float)(a == a && b == b ? r : (double)a + (double)b);
+    r = tn_to_bits_f64(b) >> 63 ? 2 * TN_PI_2 - r : r;
+    r = __builtin_copysign(r, a);
+    return a == a && b == b ? r : a + b;
+}
+static inline float tn_atan2_f32(float a, float b)
+{
+    return (float)tn_angle(a, b);
 }
 
 /* --- remainder --- */
