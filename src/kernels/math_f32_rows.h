@@ -213,7 +213,8 @@ static const float erf_inv_5[8] = {-0x1.b3c2a4p-19f, 0x1.4bdda6p-20f,  0x1.33706
 
 FUNCTION(erf_inv)
 {
-    V rest = FNMA(a, a, K(1.0f));
+    /* NaN too is beyond its ends, so that there is but one NaN to multiply. */
+    V x = MORE(a, K(-2.0f)), rest = FNMA(x, x, K(1.0f));
     PARTS of_rest = PARTS_OF(rest);
     V f = SUB(of_rest.m, K(1.0f)), q = FMA(K(-0x1.743d8cp-4f), f, K(0x1.9c39p-3f));
     q = FMA(q, f, K(-0x1.01fd1ap-2f));
@@ -229,7 +230,7 @@ FUNCTION(erf_inv)
     g = FMA(g, y, AT(erf_inv_1, i));
     g = FMA(g, y, AT(erf_inv_0, i));
     /* At its ends log's -inf, beyond them NaN. */
-    return FNMA(a, LOG_OF(g, rest), K(-0.0f));
+    return FNMA(x, LOG_OF(g, rest), K(-0.0f));
 }
 
 /* log(1 + f) - f with s = f f, from -1/4 to 1/2. */
