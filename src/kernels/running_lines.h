@@ -4,7 +4,12 @@
  *   NAME, T, V   their suffix, the type of elements and its vector
  *   BYTES        4 or 8, of an element
  *   OP(a, b)     of vectors
- *   NEUTRAL      NEUTRAL op x is x, bit for bit */
+ *   NEUTRAL      NEUTRAL op x is x, bit for bit
+ *   KEY(x)       of vectors, if it is defined: what goes into OP, and back */
+
+#ifndef KEY
+#define KEY(x) (x)
+#endif
 
 #define LANES (TN_VB / BYTES)
 #define N     (GROUP / LANES)
@@ -41,6 +46,7 @@ TN_INLINE void FN(load_)(V *v, const T *x, int64_t n, int64_t at, bool backwards
     {
         memcpy(&v[i], p + (backwards ? N - 1 - i : i) * LANES, TN_VB);
         if (backwards) v[i] = __builtin_shufflevector(v[i], v[i], TN_CAT(BACK_, BYTES));
+        v[i] = KEY(v[i]);
     }
 }
 TN_INLINE void FN(store_)(const V *v, T *y, int64_t n, int64_t at, bool backwards)
@@ -48,7 +54,7 @@ TN_INLINE void FN(store_)(const V *v, T *y, int64_t n, int64_t at, bool backward
     T *p = backwards ? y + n - at - GROUP : y + at;
     UNROLL for (int i = 0; i < N; i++)
     {
-        V x = v[i];
+        V x = KEY(v[i]);
         if (backwards) x = __builtin_shufflevector(x, x, TN_CAT(BACK_, BYTES));
         memcpy(p + (backwards ? N - 1 - i : i) * LANES, &x, TN_VB);
     }
@@ -66,7 +72,7 @@ TN_INLINE void FN(more_)(V *v, V *line, V before, bool first)
 TN_INLINE void FN(line_)(const T *x, T *y, int64_t n, T first, bool backwards)
 {
     V v[N], line = {0};
-    const V before = first - (V){0};
+    const V before = KEY(first - (V){0});
     int64_t at = 0;
     for (; at + GROUP <= n; at += GROUP) {
         FN(load_)(v, x, n, at, backwards);
@@ -107,6 +113,7 @@ TN_INLINE V FN(sum_)(const T *x, bool backwards)
 static void FN(total_)(const void *x, void *out, bool backwards)
 {
     V line = backwards ? FN(sum_)(x, true) : FN(sum_)(x, false);
+    line = KEY(line);
     memcpy(out, &line, sizeof(T));
 }
 
@@ -119,3 +126,4 @@ static void FN(total_)(const void *x, void *out, bool backwards)
 #undef BYTES
 #undef OP
 #undef NEUTRAL
+#undef KEY
