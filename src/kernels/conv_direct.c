@@ -42,9 +42,27 @@ static bool share_edge(const tn_conv_part *p, int row, int term)
     return p->rows[row].edge >= 0 && p->rows[row].edge == p->terms[term].edge;
 }
 
+/* The share of pairs of an output and a term that are inside of the input. */
+static double share_inside(const tn_conv_part *p)
+{
+    double share = 1;
+    for (int r = 0; r < p->n_rows; r++)
+        for (int t = 0; t < p->n_terms; t++) {
+            if (p->rows[r].edge < 0 || p->rows[r].edge != p->terms[t].edge) continue;
+            const tn_conv_edge *e = &p->edges[p->rows[r].edge];
+            int64_t taps = p->terms[t].size / p->terms[t].unit, pairs = 0;
+            for (int64_t tap = 0, x = e->shift; tap < taps; tap++, x += e->term_step) {
+                int64_t begin = x < 0 ? tn_ceil_div(-x, e->step) : 0,
+                        end = x < e->size ? tn_ceil_div(e->size - x, e->step) : 0;
+                pairs += tn_most(0, tn_least(end, p->rows[r].size) - begin);
+            }
+            share *= (double)pairs / ((double)taps * (double)p->rows[r].size);
+        }
+    return share;
+}
+
 static double tile_cost(const tn_conv_part *p, int row, int term)
 {
-    const tn_gemm_loops *loops = &p->table->kinds[p->kind];
     const tn_conv_rows *r = &p->rows[row];
     const tn_conv_terms *t = &p->terms[term];
     int64_t low = 0, high = r->size;
@@ -58,7 +76,7 @@ static double tile_cost(const tn_conv_part *p, int row, int term)
     double cost = (double)(r->size - high + low) * (run * 5 + 60 / fused),
            tiles = (double)(r->size - high + low);
     if (high > low) {
-        double segments = (double)tn_ceil_div(high - low, loops->mr),
+        double segments = (double)tn_ceil_div(high - low, TN_CONV_MODEL_ROWS),
                rows = (double)(high - low) / segments;
         double busy = rows < 4 ? 4 : rows; /* fewer rows than that wait for each other */
         cost += segments * (run * (busy + 1) + (4 * rows + 50) / fused);
@@ -67,7 +85,7 @@ static double tile_cost(const tn_conv_part *p, int row, int term)
     /* Where columns aren't neighbours in the result, rows should be. */
     double storing = p->out_column == p->e ? 0 : r->out == p->e ? 0.3 : 1.5;
     double stored = (double)r->size * (double)p->columns * storing;
-    double panels = (double)tn_ceil_div(p->columns, loops->nv * loops->vl);
+    double panels = (double)tn_ceil_div(p->columns * p->e, TN_CONV_MODEL_BYTES);
     return around * (panels * (runs * cost + 150 * tiles) + stored);
 }
 
@@ -80,6 +98,7 @@ tn_conv_direct_plan tn_conv_direct_choose(const tn_conv_part *p)
             double cost = tile_cost(p, r, t);
             if (cost < best.cost) best = (tn_conv_direct_plan){r, t, cost};
         }
+    best.cost *= share_inside(p); /* of the rest nothing is computed */
     return best;
 }
 
@@ -356,7 +375,7 @@ static void compute_items(void *ctx, int64_t begin, int64_t end)
 static int64_t choose_blocks(job *j)
 {
     const tn_conv_part *p = j->p;
-    int64_t bytes = j->n_terms * j->nr * p->e;
+    int64_t bytes = j->n_terms * TN_CONV_MODEL_BYTES;
     j->blocked_term = -1;
     if (bytes <= PANEL_BYTES) return 1;
     for (int t = 0; t < p->n_terms && j->blocked_term < 0; t++)

@@ -203,10 +203,9 @@ static tn_gemm_blocks blocks_of(const source *s, char *out)
 
 double tn_conv_gather_cost(const tn_conv_part *p)
 {
-    const tn_gemm_loops *loops = &p->table->kinds[p->kind];
     source s = source_of(p, NULL, NULL);
     double products = (double)tn_conv_row_count(p) * (double)tn_conv_term_count(p);
-    double panels = (double)((p->columns + loops->nv * loops->vl - 1) / (loops->nv * loops->vl));
+    double panels = (double)tn_ceil_div(p->columns * p->e, TN_CONV_MODEL_BYTES);
     double copying =
         s.line.in == p->e ? 0.3 + 15.0 / (double)s.line.size : 1.5 + 15.0 / (double)s.line.size;
     return products * (panels * 1.1 + copying);

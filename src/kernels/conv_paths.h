@@ -6,6 +6,10 @@
 
 #include "kernels/conv_part.h"
 
+/* Costs are those of tiles of so many rows of so many bytes whatever the instruction set, so that
+ * all sum in the same way. */
+enum { TN_CONV_MODEL_ROWS = 14, TN_CONV_MODEL_BYTES = 128 };
+
 /* Tiles that read the input where it is: for real kinds. `cost`: an estimate in cycles. */
 typedef struct {
     int row, term; /* the loops that run inside a tile */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -365,6 +366,41 @@ static void depthwise_bits_are_the_same_in_every_channel(void **state)
     }
 }
 
+enum { BIT_SHAPES = 6 };
+static uint64_t *bits_seen; /* of each shape, shared by the children; 0: not yet */
+
+/* Sums of floats show which products make a block. */
+static void dense_bits_are_the_same_with_every_isa(void **state)
+{
+    static const int64_t shapes[BIT_SHAPES][4] = {/* size, features, of the result, taps */
+                                                  {7, 64, 96, 3},  {5, 64, 96, 5},
+                                                  {13, 48, 80, 3}, {14, 160, 40, 3},
+                                                  {30, 3, 64, 7},  {9, 128, 33, 3}};
+#ifdef __x86_64__
+    if (tn_cpu_isa() == TN_ISA_BASELINE) return; /* rounds products */
+#endif
+    for (int i = 0; i < BIT_SHAPES; i++) {
+        problem p;
+        tn_conv c = {.type = TN_F32, .groups = 1, .batch = 2, .rank = 2};
+        c.in_features = shapes[i][1], c.out_features = shapes[i][2];
+        c.axes[0] = c.axes[1] = axis(shapes[i][0], shapes[i][3], 1, shapes[i][3] / 2);
+        seed = 7;
+        make_problem(&p, c, LAST);
+        float *in = (float *)p.in_data, *kernel = (float *)p.kernel_data;
+        for (size_t k = 0; k < p.in_count; k++) in[k] = (float)random_below(1 << 20) * 1e-3f;
+        for (size_t k = 0; k < p.kernel_count; k++) kernel[k] = (float)random_below(1 << 20) - 5e5f;
+        void *memory = aligned_alloc(64, (tn_conv_workspace(&p.c, pool) + 64) / 64 * 64);
+        uint32_t *out = malloc(p.out_count * 4);
+        tn_conv_run(&p.c, in, kernel, out, pool, memory);
+        uint64_t hash = 1;
+        for (size_t k = 0; k < p.out_count; k++) hash = (hash ^ out[k]) * 1099511628211u;
+        if (!bits_seen[i]) bits_seen[i] = hash;
+        assert_int_equal(hash, bits_seen[i]);
+        free(out), free(memory);
+        free(p.in), free(p.kernel), free(p.in_data), free(p.kernel_data), free(p.expected);
+    }
+}
+
 /* Matrix products. */
 static void windows_of_one_element(void **state)
 {
@@ -550,6 +586,7 @@ static int run(void)
         cmocka_unit_test(depthwise_and_grouped),
         cmocka_unit_test(depthwise_windows),
         cmocka_unit_test(depthwise_bits_are_the_same_in_every_channel),
+        cmocka_unit_test(dense_bits_are_the_same_with_every_isa),
         cmocka_unit_test(lines_of_few_features),
         cmocka_unit_test(windows_of_one_element),
         cmocka_unit_test(features_before_positions_and_long_sums),
@@ -568,5 +605,8 @@ static int run(void)
 
 int main(void)
 {
+    bits_seen = mmap(NULL, sizeof(uint64_t) * BIT_SHAPES, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (bits_seen == MAP_FAILED) return perror("mmap"), 1;
     return run_for_each_isa(run);
 }
