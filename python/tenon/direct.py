@@ -191,13 +191,13 @@ def _shorten(pxla):
     from jax._src import compilation_cache, compiler, config, dispatch, util
 
     jaxs = pxla._cached_compilation
-    known = {}  # options of compilation, by what JAX says there of a program; the rest is for XLA
+    known = {}  # options by what they say of device and program (nothing that keeps a client); the rest is for XLA
 
-    def options_for(module, backend, devices, *of_program):
-        options = known.get((devices, of_program))
+    def options_for(module, backend, device, *of_program):
+        options = known.get((device.id, of_program))
         if options is None:
-            array = np.array([devices[0]], object)
-            options = known[devices, of_program] = pxla.create_compile_options(module, *of_program, backend, array, {})
+            options = pxla.create_compile_options(module, *of_program, backend, np.array([device], object), {})
+            known[device.id, of_program] = options
         return options
 
     @util.weakref_lru_cache
@@ -209,7 +209,7 @@ def _shorten(pxla):
             return jaxs(module, name, *others)
         with dispatch.log_elapsed_time("Finished compilation of {fun_name} in {elapsed_time:.9f} sec", fun_name=name,
                                        event=dispatch.BACKEND_COMPILE_EVENT):
-            options = options_for(module, backend, devices, *of_program)
+            options = options_for(module, backend, devices[0], *of_program)
             return compiler.backend_compile_and_load(backend, module, devices, options, callbacks)
 
     pxla._cached_compilation = compile
