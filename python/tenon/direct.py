@@ -191,6 +191,7 @@ def _shorten(pxla):
     from jax._src import compilation_cache, compiler, config, dispatch, util
 
     jaxs = pxla._cached_compilation
+    said = "Finished XLA compilation of {fun_name} in {elapsed_time:.9f} sec"  # as JAX says it, for who looks for it in logs
     known = {}  # options by what they say of device and program (nothing that keeps a client); the rest is for XLA
 
     def options_for(module, backend, device, *of_program):
@@ -207,8 +208,7 @@ def _shorten(pxla):
         is_guided = profiler is not None or config.enable_pgle.value or config.compilation_cache_expect_pgle.value
         if options or is_kept or is_guided or config.jax_dump_ir_to.value or len(devices) != 1 or not _is_ours(backend):
             return jaxs(module, name, *others)
-        with dispatch.log_elapsed_time("Finished compilation of {fun_name} in {elapsed_time:.9f} sec", fun_name=name,
-                                       event=dispatch.BACKEND_COMPILE_EVENT):
+        with dispatch.log_elapsed_time(said, fun_name=name, event=dispatch.BACKEND_COMPILE_EVENT):
             options = options_for(module, backend, devices[0], *of_program)
             return compiler.backend_compile_and_load(backend, module, devices, options, callbacks)
 

@@ -233,9 +233,12 @@ def test_a_stored_cache_is_used(tmp_path):
     assert list(tmp_path.glob("*-cache"))
 
 
-def test_what_others_see_of_a_compile(tmp_path):
-    """Durations for listeners, dumps, and one compile for a program that comes twice."""
+def test_what_others_see_of_a_compile(tmp_path, caplog):
+    """JAX's line in the log, durations for listeners, dumps, and one compile for a program that comes twice."""
     shortened()
+    with jax.log_compiles(True):
+        jax.jit(lambda x: x * 12)(X)
+    assert "Finished XLA compilation of jit(<lambda>)" in caplog.text
     seen = []
     jax.monitoring.register_event_duration_secs_listener(lambda event, duration, **named: seen.append(event))
     lowered = jax.jit(lambda x: x * 13).lower(X)
