@@ -27,15 +27,6 @@ static bool is_add_of_whole(const tn_op *op)
            tn_operand_type(op, 0)->element != TN_I1;
 }
 
-static bool are_all(const tn_op *op, tn_attr_name name, int64_t wanted)
-{
-    uint32_t n;
-    const int64_t *v = tn_op_ints(op, name, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (v[i] != wanted) return false;
-    return true;
-}
-
 /* Running totals from the first of dimension `d` on. */
 static bool is_running(const tn_op *op, uint32_t d)
 {
@@ -44,8 +35,9 @@ static bool is_running(const tn_op *op, uint32_t d)
     uint32_t n, n_pads;
     if (op->n_operands != 2 || !is_add_of_whole(op) || !tn_type_equal(t, tn_result_type(op, 0)) ||
         !tn_constant_integer(tn_value_resolve(op->operands[1]), &zero) || zero ||
-        !are_all(op, TN_ATTR_window_strides, 1) || !are_all(op, TN_ATTR_window_dilations, 1) ||
-        !are_all(op, TN_ATTR_base_dilations, 1))
+        !tn_ints_are(op, TN_ATTR_window_strides, 1) ||
+        !tn_ints_are(op, TN_ATTR_window_dilations, 1) ||
+        !tn_ints_are(op, TN_ATTR_base_dilations, 1))
         return false;
     const int64_t *window = tn_op_ints(op, TN_ATTR_window_dimensions, &n);
     const int64_t *pads = tn_op_ints(op, TN_ATTR_padding, &n_pads);

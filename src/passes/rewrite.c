@@ -61,6 +61,15 @@ void tn_count_uses(tn_region *r)
     }
 }
 
+bool tn_ints_are(const tn_op *op, tn_attr_name name, int64_t value)
+{
+    uint32_t n;
+    const int64_t *v = tn_op_ints(op, name, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i] != value) return false;
+    return true;
+}
+
 bool tn_is_combining(tn_op_kind kind)
 {
     switch ((int)kind) {

@@ -19,6 +19,8 @@ tn_op *tn_rewrite_op(tn_module *m, tn_op *where, tn_op_kind kind, const tn_type 
 void tn_rewrite_by(tn_op *op, tn_value *v);
 void tn_rewrite_ints(tn_module *m, tn_op *op, tn_attr_name name, const int64_t *v, uint32_t n);
 
+/* Every number of an attribute is `value`, or it has none. */
+bool tn_ints_are(const tn_op *op, tn_attr_name name, int64_t value);
 /* The constant that `v` is, or NULL. */
 const tn_literal *tn_constant_of(const tn_value *v);
 /* The op of a body of two arguments that is nothing but it, on both of them in either order; NULL:

@@ -170,20 +170,12 @@ static bool simplify_broadcast(tn_module *m, tn_op *op, bool *changed)
     return false;
 }
 
-static bool all_equal(const tn_op *op, tn_attr_name name, int64_t value)
-{
-    uint32_t n;
-    const int64_t *v = tn_op_ints(op, name, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (v[i] != value) return false;
-    return true;
-}
-
 static bool simplify_pad(tn_op *op, bool *changed)
 {
     if (!same_type(op->operands[0], &op->results[0])) return false;
-    if (!all_equal(op, TN_ATTR_edge_padding_low, 0) ||
-        !all_equal(op, TN_ATTR_edge_padding_high, 0) || !all_equal(op, TN_ATTR_interior_padding, 0))
+    if (!tn_ints_are(op, TN_ATTR_edge_padding_low, 0) ||
+        !tn_ints_are(op, TN_ATTR_edge_padding_high, 0) ||
+        !tn_ints_are(op, TN_ATTR_interior_padding, 0))
         return false;
     return by(op, op->operands[0], changed);
 }
