@@ -10,17 +10,22 @@ versions. With a version that isn't known the first program goes jaxlib's way an
 `_Form` would have written, later ones go directly.
 
 Before it gets there JAX makes options for XLA that are the same each time, walks the program to choose how much XLA
-shall log of it, and makes the key of a stored cache even where there is none, all of which costs more than the compiler
-takes for a small program. With versions whose way is known, `_shorten` leaves it out where nothing depends on it.
+shall log of it, and makes the key of a stored cache even where there is none; then it asks the executable where its
+arguments and results are and how they are laid out, and compares that with what it knows. All this costs more than the
+compiler takes for a small program. With versions whose way is known, `_shorten` leaves it out for programs of one device
+that say nothing of places and layouts: there is one answer to each of these questions.
 
 What can't, or fails, goes jaxlib's way, as everything does with TENON_DIRECT=0: programs for several devices, with
 layouts or memories of their own, and with functions of CHLO that Tenon wants expanded (lgamma, digamma, zeta, ...).
 """
 
+import dataclasses
 import functools
+import inspect
 import io
 import os
 import re
+import sys
 
 # ifrt.DTypeProto.Kind by MLIR's names
 _KINDS = {
@@ -33,7 +38,7 @@ _OUTPUT, _NAME = 5, 7  # fields of SerializedXlaExecutableMetadata; 6 describes 
 _BYTECODE = 4  # the newest version in which attributes have names
 _OTHERWISE = (b"mhlo.layout_mode", b"mhlo.memory_kind")  # results that are not as _Form says
 _STORED = b"TENONEXE"  # what Tenon's executables begin with
-_PROGRAM = b"TENONDIR"  # what goes before a program instead
+_PROGRAM = b"TENONDIR"  # what goes before options and a program instead
 
 
 def _is_ours(backend):
@@ -80,13 +85,19 @@ def _fields(data):
 
 
 @functools.lru_cache(maxsize=4096)
-def _output(type, memory_kind):
-    """An OutputSpec for "tensor<2x3xf32>": dense, row-major, in the default memory."""
-    dims, element = re.fullmatch(r"tensor<((?:\d+x)*)(.*)>", type).groups()
-    dims = b"".join(_varint(int(n)) for n in dims.split("x")[:-1])
+def _output(shape, element, memory_kind):
+    """An OutputSpec for an array: dense, row-major, in the default memory. KeyError: JAX has no array of that type."""
+    dims = b"".join(map(_varint, shape))
     shape = _field(1, dims) if dims else b""
     kind = _field(2, b"\x08" + _varint(_KINDS[element]))
     return _field(_OUTPUT, _field(1, shape) + kind + _field(4, memory_kind) + _field(5, b"") + _field(6, shape))
+
+
+@functools.lru_cache(maxsize=4096)
+def _output_of_type(type, memory_kind):
+    """The same for "tensor<2x3xf32>"."""
+    dims, element = re.fullmatch(r"tensor<((?:\d+x)*)(.*)>", type).groups()
+    return _output(tuple(int(n) for n in dims.split("x")[:-1]), element, memory_kind)
 
 
 def _outputs(module, device):
@@ -96,7 +107,7 @@ def _outputs(module, device):
         if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "main":
             results = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results
             kind = device.default_memory().kind.encode()
-            return b"".join(_output(str(t), kind) for t in results)
+            return b"".join(_output_of_type(str(t), kind) for t in results)
     raise ValueError("no main")
 
 
@@ -161,18 +172,24 @@ class Compiler:
             executable = jaxlibs()
             self._learn(executable, outputs)
             return executable
-        data = io.BytesIO()
-        executable = None
         try:
-            data.write(self._form.describe(outputs) + _PROGRAM)
-            module.operation.write_bytecode(data, desired_version=_BYTECODE)
-            code = data.getvalue()
-            if not any(word in code for word in _OTHERWISE):
-                executable = backend.deserialize_executable(code, executable_devices, options, host_callbacks)
+            return self.load(backend, module, executable_devices, options.SerializeAsString(), host_callbacks, outputs)
         except Exception:  # the same error comes by jaxlib's way, through JAX's handlers
-            pass
-        if executable is None:
             return jaxlibs()
+
+    def knows_form(self):
+        return self._form is not None and not self._is_off
+
+    def load(self, backend, module, devices, options, host_callbacks, outputs):
+        """The executable of a program with these `outputs` and serialized options: past jaxlib, which would take them
+        apart and put them together again. An exception: it can't go directly, or is wrong."""
+        data = io.BytesIO()
+        data.write(self._form.describe(outputs) + _PROGRAM + len(options).to_bytes(8, sys.byteorder) + options)
+        module.operation.write_bytecode(data, desired_version=_BYTECODE)
+        code = data.getvalue()
+        if any(word in code for word in _OTHERWISE):
+            raise ValueError("results that have layouts or memories of their own")
+        executable = backend.deserialize_executable(code, devices, None, host_callbacks)
         self.n_direct += 1
         return executable
 
@@ -185,34 +202,94 @@ class Compiler:
             self._is_off = True
 
 
-def _shorten(pxla):
-    """Puts a shorter way for Tenon's programs before pxla._cached_compilation, where JAX keeps what it has compiled."""
+# Element types of which an array's place in memory is known by its shape, by JAX's names.
+_WHOLE_BYTES = {
+    "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8", "uint16": "ui16",
+    "uint32": "ui32", "uint64": "ui64", "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16",
+    "complex64": "complex<f32>", "complex128": "complex<f64>",
+}  # fmt: skip
+
+
+def _shorten(pxla, ours):
+    """Puts a shorter way for Tenon's programs before pxla.UnloadedMeshExecutable.from_hlo, JAX's from a program to an
+    executable with all that is known of it."""
     import numpy as np
-    from jax._src import compilation_cache, compiler, config, dispatch, util
+    from jax._src import compilation_cache, config, dispatch, profiler, sharding_impls
+    from jax._src.layout import Layout
 
-    jaxs = pxla._cached_compilation
+    Unloaded = pxla.UnloadedMeshExecutable
+    jaxs = Unloaded.from_hlo
+    as_given = [f.name for f in dataclasses.fields(Unloaded) if f.name in inspect.signature(jaxs).parameters]
+    load = profiler.annotate_function(ours.load, name="backend_compile_and_load")
     said = "Finished XLA compilation of {fun_name} in {elapsed_time:.9f} sec"  # as JAX says it, for who looks for it in logs
-    known = {}  # options by what they say of device and program (nothing that keeps a client); the rest is for XLA
+    elements = {np.dtype(name): element for name, element in _WHOLE_BYTES.items()}  # asked for its name a dtype takes its time
+    unspecified, on_device = sharding_impls.UnspecifiedValue, sharding_impls.SingleDeviceSharding
+    known = {}  # options by device (its number: nothing that keeps a client); what they say of the program is for XLA
 
-    def options_for(module, backend, device, *of_program):
-        options = known.get((device.id, of_program))
+    @functools.lru_cache(maxsize=64)
+    def row_major(n_dims):
+        return Layout(tuple(range(n_dims)), (), 0)
+
+    def is_plain(of, devices):
+        """Whether nothing but the device, the types and the code is said of a program."""
+        if devices is None or len(devices) != 1 or not _is_ours(of["backend"]) or not ours.knows_form():
+            return False
+        if any(of[k] for k in ("compiler_options_kvs", "ordered_effects", "host_callbacks", "mut", "tuple_args", "pgle_profiler")):
+            return False
+        if config.enable_pgle.value or config.compilation_cache_expect_pgle.value or config.jax_dump_ir_to.value:
+            return False
+        if compilation_cache.is_persistent_cache_enabled() or compilation_cache._cache is not None:
+            return False
+        if of["shape_poly_state"] and of["shape_poly_state"].uses_dim_vars:
+            return False
+        if of["context_mesh"] and not of["context_mesh"].empty:
+            return False
+        kind = devices[0].default_memory().kind
+        for shardings in (of["in_shardings"], of["out_shardings"], of["intermediate_shardings"] or ()):
+            if not all(type(s) is unspecified or type(s) is on_device and s.memory_kind == kind for s in shardings):
+                return False
+        if any(layout is not None for layouts in (of["in_layouts"], of["out_layouts"]) for layout in layouts):
+            return False
+        return all(getattr(a, "dtype", None) in elements for a in (*of["global_in_avals"], *of["global_out_avals"]))
+
+    def compile(name, hlo, backend, devices, out_avals):
+        device = devices[0]
+        options = known.get(device.id)
         if options is None:
-            options = pxla.create_compile_options(module, *of_program, backend, np.array([device], object), {})
-            known[device.id, of_program] = options
-        return options
-
-    @util.weakref_lru_cache
-    def compile(module, name, *others):
-        *of_program, callbacks, backend, devices, options, profiler = others
-        is_kept = compilation_cache.is_persistent_cache_enabled() or compilation_cache._cache is not None
-        is_guided = profiler is not None or config.enable_pgle.value or config.compilation_cache_expect_pgle.value
-        if options or is_kept or is_guided or config.jax_dump_ir_to.value or len(devices) != 1 or not _is_ours(backend):
-            return jaxs(module, name, *others)
+            options = pxla.create_compile_options(hlo, False, (), (), backend, np.array([device], object), {})
+            known[device.id] = options = options.SerializeAsString()
+        kind = device.default_memory().kind.encode()
+        outputs = b"".join(_output(a.shape, elements[a.dtype], kind) for a in out_avals)
         with dispatch.log_elapsed_time(said, fun_name=name, event=dispatch.BACKEND_COMPILE_EVENT):
-            options = options_for(module, backend, devices[0], *of_program)
-            return compiler.backend_compile_and_load(backend, module, devices, options, callbacks)
+            executable = load(backend, hlo, devices, options, (), outputs)
+        pxla.util.test_event("pxla_cached_compilation")
+        return executable
 
-    pxla._cached_compilation = compile
+    @functools.wraps(jaxs)
+    def from_hlo(name, hlo, **of):
+        devices = of["device_list"]
+        executable = None
+        if is_plain(of, devices):
+            try:
+                executable = compile(name, hlo, of["backend"], devices, of["global_out_avals"])
+            except Exception:  # what is wrong comes out by JAX's way, through its handlers
+                pass
+        if executable is None:
+            return jaxs(name, hlo, **of)
+        device = devices[0]
+        of["name"] = name
+        place = on_device(device)
+        result_place = on_device(device, memory_kind=device.default_memory().kind)
+        layouts_of_arguments = [row_major(len(a.shape)) for a in of["global_in_avals"]]
+        return Unloaded(
+            xla_executable=executable, input_avals=of["global_in_avals"], output_avals=of["global_out_avals"],
+            input_shardings=[place if type(s) is unspecified else s for s in of["in_shardings"]],
+            output_shardings=[result_place if type(s) is unspecified else s for s in of["out_shardings"]],
+            xla_in_layouts=layouts_of_arguments, dispatch_in_layouts=[None] * len(layouts_of_arguments),
+            xla_out_layouts=[row_major(len(a.shape)) for a in of["global_out_avals"]],
+            **{field: of[field] for field in as_given}).load()  # fmt: skip
+
+    Unloaded.from_hlo = staticmethod(from_hlo)
 
 
 def connect():
@@ -231,5 +308,5 @@ def connect():
     ours = Compiler(jaxlibs, _KNOWN.get(jaxlib.__version__))
     setattr(compiler, name, profiler.annotate_function(ours, name=name))
     if jax.__version__ in _SHORTENED:
-        _shorten(pxla)
+        _shorten(pxla, ours)
     return ours

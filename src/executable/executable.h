@@ -107,9 +107,10 @@ bool tn_executable_takes(const tn_type *param, const tn_type *type);
  * caller frees with free(). */
 tn_status *tn_executable_serialize(const tn_executable *e, void **out, size_t *size) TN_MUST_USE;
 /* options: NULL keeps those it was compiled with. Bytes of another version or damaged ones give
- * INVALID_ARGUMENT. "TENONDIR" and a program behind it are taken too, and compiled: what
- * stands for an executable is a program and its options in any case. UNIMPLEMENTED where functions
- * of CHLO in it had better be expanded before. */
+ * INVALID_ARGUMENT. "TENONDIR", the size of serialized options (8 bytes, the machine's order),
+ * these and a program are taken too, and compiled: what stands for an executable is a program and
+ * its options in any case. UNIMPLEMENTED where functions of CHLO in it had better be expanded
+ * before. */
 tn_status *tn_executable_deserialize(const void *data, size_t size,
                                      const tn_compile_options *options,
                                      tn_executable **out) TN_MUST_USE;

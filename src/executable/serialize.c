@@ -10,8 +10,14 @@
  * little endian. */
 #define MAGIC   "TENONEXE"
 #define VERSION 1
-/* In front of a program that the Python package sends past jaxlib (python/tenon/direct.py). */
+/* What the Python package sends past jaxlib (python/tenon/direct.py) begins with this; options and
+ * program follow. */
 #define DIRECT "TENONDIR"
+
+typedef struct {
+    char magic[8];
+    uint64_t options_size;
+} direct_header;
 
 typedef struct {
     char magic[8];
@@ -47,9 +53,16 @@ tn_status *tn_executable_deserialize(const void *data, size_t size,
                                      const tn_compile_options *options, tn_executable **out)
 {
     header h;
-    if (size > sizeof DIRECT - 1 && !memcmp(data, DIRECT, sizeof DIRECT - 1))
-        return tn_compile_stored(tn_read_direct, (const char *)data + sizeof DIRECT - 1,
-                                 size - sizeof DIRECT + 1, NULL, 0, options, out);
+    direct_header d;
+    if (size > sizeof d && !memcmp(data, DIRECT, sizeof d.magic)) {
+        memcpy(&d, data, sizeof d);
+        size -= sizeof d;
+        if (d.options_size > size)
+            return TN_ERROR(INVALID_ARGUMENT, "the options before the program are cut short");
+        const char *stored = (const char *)data + sizeof d;
+        return tn_compile_stored(tn_read_direct, stored + d.options_size, size - d.options_size,
+                                 stored, d.options_size, options, out);
+    }
     if (size < sizeof h || memcmp(data, MAGIC, sizeof h.magic))
         return TN_ERROR(INVALID_ARGUMENT, "these bytes are no serialized executable of Tenon");
     memcpy(&h, data, sizeof h);

@@ -169,16 +169,14 @@ PJRT_Error *tn_pjrt_Client_Load(PJRT_Client_Load_Args *args)
 }
 
 static tn_status *deserialize(const PJRT_Executable_DeserializeAndLoad_Args *args,
-                              PJRT_Executable **out)
+                              tn_executable **out)
 {
     tn_compile_options *options = NULL;
     if (args->overridden_serialized_compile_options)
         TN_TRY(take_options(args->overridden_serialized_compile_options,
                             args->overridden_serialized_compile_options_size, &options));
-    tn_executable *e;
     tn_status *s = tn_executable_deserialize(args->serialized_executable,
-                                             args->serialized_executable_size, options, &e);
-    if (!s) s = finish(e, options, out);
+                                             args->serialized_executable_size, options, out);
     tn_compile_options_free(options);
     return s;
 }
@@ -187,9 +185,20 @@ PJRT_Error *tn_pjrt_Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAnd
 {
     TN_PJRT_NEED(client);
     TN_PJRT_NEED(serialized_executable);
+    tn_executable *it;
+    TN_PJRT_TRY(deserialize(args, &it));
+    size_t size;
+    const void *bytes = tn_executable_compile_options(it, &size);
+    tn_compile_options *options;
+    tn_status *s = take_options(bytes, size, &options);
+    if (s) {
+        tn_executable_release(it);
+        return tn_pjrt_error(s);
+    }
     PJRT_Executable *e = NULL;
-    tn_status *s = deserialize(args, &e);
-    if (!s) s = load(args->client, e, NULL, 0, &args->loaded_executable);
+    s = finish(it, options, &e);
+    if (!s) s = tn_pjrt_load(args->client, e, options, &args->loaded_executable);
     tn_pjrt_executable_release(e);
+    tn_compile_options_free(options);
     return tn_pjrt_error(s);
 }

@@ -157,12 +157,12 @@ static void damaged_executables_are_refused(void **state)
 
 static tn_status *direct(const char *name, tn_executable **out)
 {
-    static const char head[] = "TENONDIR";
+    static const char head[16] = "TENONDIR"; /* no options */
     size_t size;
-    uint8_t *code = load(name, &size), *bytes = malloc(size + 8);
-    memcpy(bytes, head, 8);
-    memcpy(bytes + 8, code, size);
-    tn_status *s = tn_executable_deserialize(bytes, size + 8, NULL, out);
+    uint8_t *code = load(name, &size), *bytes = malloc(size + sizeof head);
+    memcpy(bytes, head, sizeof head);
+    memcpy(bytes + sizeof head, code, size);
+    tn_status *s = tn_executable_deserialize(bytes, size + sizeof head, NULL, out);
     free(bytes);
     free(code);
     return s;
@@ -192,6 +192,9 @@ static void a_program_is_taken_as_it_is(void **state)
     assert_int_equal(tn_status_code(s), TN_UNIMPLEMENTED);
     assert_non_null(strstr(tn_status_message(s), "chlo.lgamma is slow unless it is expanded"));
     tn_status_free(s);
+
+    static const uint8_t cut[20] = {'T', 'E', 'N', 'O', 'N', 'D', 'I', 'R', [8 ... 15] = 5};
+    for (size_t i = 0; i < sizeof cut; i++) refuse(cut, i, "options cut", i);
 }
 
 static void the_optimized_program_is_printed(void **state)

@@ -207,10 +207,11 @@ static void prepare_serialized(void)
                 free(bytes);
             }
         }
-        uint8_t *direct = malloc(programs[i].size + 8);
-        memcpy(direct, "TENONDIR", 8);
-        memcpy(direct + 8, programs[i].data, programs[i].size);
-        add_blob(direct, programs[i].size + 8);
+        static const char head[16] = "TENONDIR"; /* no options */
+        uint8_t *direct = malloc(programs[i].size + sizeof head);
+        memcpy(direct, head, sizeof head);
+        memcpy(direct + sizeof head, programs[i].data, programs[i].size);
+        add_blob(direct, programs[i].size + sizeof head);
         free(direct);
         tn_status_free(s);
         free(programs[i].data);

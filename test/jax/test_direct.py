@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that the Python package sends past jaxlib's passes (python/tenon/direct.py)."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from jax import lax
 from jax._src import compiler
+from jax._src.interpreters import pxla
 from jax._src.lib import xla_client
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from tenon import direct
@@ -174,12 +176,12 @@ def test_an_error_is_what_it_is_by_jaxlibs_way():
 
 
 def test_another_description_is_refused():
-    outputs = direct._output("tensor<2x3xf32>", b"device")
+    outputs = direct._output((2, 3), "f32", b"device")
     stored = outputs + direct._field(direct._NAME, b"main")
     stored = direct._varint(len(stored)) + stored + direct._STORED
     assert direct._Form.of(stored, outputs).describe(outputs)[1:] == outputs
     with pytest.raises(ValueError, match="another way"):
-        direct._Form.of(stored, direct._output("tensor<2x3xf64>", b"device"))
+        direct._Form.of(stored, direct._output((2, 3), "f64", b"device"))
     with pytest.raises(ValueError, match="no executable"):
         direct._Form.of(stored[:-1], outputs)
     assert direct._Form.of(direct._STORED, outputs).describe(outputs) == b""
@@ -234,20 +236,15 @@ def test_a_stored_cache_is_used(tmp_path):
 
 
 def test_what_others_see_of_a_compile(tmp_path, caplog):
-    """JAX's line in the log, durations for listeners, dumps, and one compile for a program that comes twice."""
+    """JAX's line in the log, durations for listeners, and dumps."""
     shortened()
     with jax.log_compiles(True):
         jax.jit(lambda x: x * 12)(X)
     assert "Finished XLA compilation of jit(<lambda>)" in caplog.text
     seen = []
     jax.monitoring.register_event_duration_secs_listener(lambda event, duration, **named: seen.append(event))
-    lowered = jax.jit(lambda x: x * 13).lower(X)
-    lowered.compile()
+    jax.jit(lambda x: x * 13).lower(X).compile()
     assert [e for e in seen if e.endswith("backend_compile_duration")] == ["/jax/core/compile/backend_compile_duration"]
-    before = ours().n_direct
-    lowered._lowering._executable = None
-    lowered.compile()
-    assert ours().n_direct == before
     jax.config.update("jax_dump_ir_to", str(tmp_path))
     try:
         jax.jit(lambda x: x * 14)(X)
@@ -256,19 +253,63 @@ def test_what_others_see_of_a_compile(tmp_path, caplog):
     assert list(tmp_path.glob("*_compile.mlir"))
 
 
-def test_options_are_those_of_the_program(monkeypatch):
-    """Programs share what JAX says of them to the compiler only if it is the same."""
+def placed(**named):
+    return jax.sharding.SingleDeviceSharding(jax.devices()[0], **named)
+
+
+def on_mesh():
+    return NamedSharding(Mesh(np.array(jax.devices()[:1]), "d"), PartitionSpec())
+
+
+# What programs can say of arguments and results: (function, options of jit, arguments, whether that is the plain case).
+SAYINGS = {
+    "nothing": (lambda x: (x, x.T, x.sum(), x > 0), {}, (X,), True),
+    "no results": (lambda x: (), {}, (X,), True),
+    "no arguments": (lambda: jnp.arange(4), {}, (), True),
+    "unused arguments": (lambda x, y, z: z + 1, {}, (X, 2, np.int8([3])), True),
+    "weak types": (lambda x: x + 1, {}, (3.0,), True),
+    "donation": (lambda x, y: x * y, {"donate_argnums": 0}, (X, X), True),
+    "places": (lambda x: (x * 2, x[0]), {"in_shardings": placed, "out_shardings": placed}, (X,), True),
+    "places of some": (lambda x, y: (x + y, y), {"out_shardings": lambda: (None, placed())}, (X, X), True),
+    "places by arrays": (lambda x, y: x + y, {}, (lambda: jax.device_put(X, jax.devices()[0]), X), True),
+    "places on the way": (lambda x: lax.with_sharding_constraint(x, placed()) + 1, {}, (X,), True),
+    "types of half a byte": (lambda x: x.astype(jnp.int4), {}, (X,), False),
+    "keys": (lambda k: (k, jax.random.uniform(k)), {}, (lambda: jax.random.key(1),), False),
+    "meshes": (lambda x: x * 3, {}, (lambda: jax.device_put(X, on_mesh()),), False),
+    "meshes on the way": (lambda x: lax.with_sharding_constraint(x, on_mesh()) + 1, {}, (X,), False),
+    "effects in order": (lambda x: (jax.debug.print("", ordered=True), x * 4)[1], {}, (X,), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAYINGS)
+def test_what_is_known_of_an_executable_is_what_jax_finds_out(name, monkeypatch):
+    """Each program goes both ways; the executables have all in common but what runs."""
     shortened()
+    if PLATFORM == "tenon_sim" and name == "effects in order":
+        pytest.skip("for the host alone")
+    function, options, args, is_plain = SAYINGS[name]
+    options = {k: v() if callable(v) else v for k, v in options.items()}
+    args = [a() if callable(a) else a for a in args]
+    short = pxla.UnloadedMeshExecutable.from_hlo
     seen = []
-    jaxs = compiler.backend_compile_and_load
 
-    def keep(backend, module, devices, options, callbacks):
-        seen.append(options.executable_build_options)
-        return jaxs(backend, module, devices, options, callbacks)
+    def both_ways(*others, **named):
+        asked = len(questions)
+        executables = short(*others, **named), short.__wrapped__(*others, **named)
+        seen.append((*(e._unloaded_executable for e in executables), len(questions) - asked))
+        return executables[0]
 
-    monkeypatch.setattr(compiler, "backend_compile_and_load", keep)
-    placed = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    jax.jit(lambda x: x * 15)(X)
-    jax.jit(lambda x: (x * 15, x))(X)
-    jax.jit(lambda x: (x * 15, x), out_shardings=placed)(X)
-    assert [list(o.allow_spmd_sharding_propagation_to_output) for o in seen] == [[True], [True, True], [False, False]]
+    questions = []
+    layouts = pxla._get_layouts_from_executable
+    monkeypatch.setattr(pxla, "_get_layouts_from_executable", lambda *a: (questions.append(1), layouts(*a))[1])
+    monkeypatch.setattr(pxla.UnloadedMeshExecutable, "from_hlo", both_ways)
+    jax.jit(function, **options).lower(*args).compile()
+    a, b, n_questions = seen[-1]
+    for field in dataclasses.fields(a):
+        if field.name != "xla_executable":
+            assert getattr(a, field.name) == getattr(b, field.name), field.name
+    assert n_questions == (1 if is_plain else 2)
+    got, want = (e.xla_executable for e in (a, b))
+    assert got.get_output_memory_kinds() == want.get_output_memory_kinds()
+    assert list(map(str, got.get_output_layouts())) == list(map(str, want.get_output_layouts()))
+    assert list(map(str, got.get_parameter_layouts())) == list(map(str, want.get_parameter_layouts()))
