@@ -600,22 +600,24 @@ static bool is_plain(const tn_op *op)
     return true;
 }
 
-/* A body that becomes a plain sum or product of narrow floats would be accumulated in f32 from then
- * on, where what it was rounds after each op. */
-static bool is_in_narrow_body(const tn_op *op)
+/* A combiner that becomes a plain sum or product would sum in another order from then on, and
+ * accumulate narrow floats in f32, where what it was rounds after each op. */
+static bool is_in_inexact_combiner(const tn_op *op)
 {
     const tn_op *parent = op->region->parent;
-    if (!parent || tn_op_has_trait(parent, TN_TRAIT_CONTROL)) return false;
+    if (!parent || tn_op_has_trait(parent, TN_TRAIT_CONTROL) || parent->kind == TN_OP_sort ||
+        parent->kind == TN_OP_map)
+        return false;
     for (uint32_t i = 0; i < op->region->n_args; i++) {
         tn_element_type e = op->region->args[i].type->element;
-        if (tn_is_float(e) && tn_element_type_bits(e) < 32) return true;
+        if (tn_is_float(e) || tn_is_complex(e)) return true;
     }
     return false;
 }
 
 static tn_status *simplify_op(tn_module *m, tn_op *op, bool *changed)
 {
-    if (!is_plain(op) || is_in_narrow_body(op)) return NULL;
+    if (!is_plain(op) || is_in_inexact_combiner(op)) return NULL;
     switch (op->kind) {
     case TN_OP_reshape: simplify_reshape(m, op, changed); break;
     case TN_OP_transpose: simplify_transpose(m, op, changed); break;

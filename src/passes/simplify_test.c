@@ -434,17 +434,27 @@ PASS_TEST(selects_and_twice_negated_values_are_dropped)
     assert_ptr_equal(returned(b, 3), p);
 }
 
-static tn_value *reduce(builder *b, tn_value *x, tn_value *init, bool crossed)
+/* How a body adds its arguments. */
+typedef enum { PLAIN, CROSSED, SELECTED } addition;
+
+static tn_value *reduce(builder *b, tn_value *x, tn_value *init, addition how)
 {
-    tn_op *op = control(b, TN_OP_reduce, 2, (tn_value *[]){x, init}, 1,
-                        (const tn_type *[]){type_of(b, "4xf32")}, 1);
+    const tn_type *t = tn_type_tensor(b->arena, x->type->element, 1, (int64_t[]){4});
+    tn_op *op = control(b, TN_OP_reduce, 2, (tn_value *[]){x, init}, 1, &t, 1);
     tn_op_set_attr(b->module, op, TN_ATTR_dimensions, tn_attr_ints(b->arena, (int64_t[]){1}, 1));
     tn_region *outer = b->region;
     tn_region_init(b->module, &op->regions[0], b->function, op, 2);
     b->region = &op->regions[0];
     tn_value *args = op->regions[0].args;
-    args[0].type = args[1].type = type_of(b, "f32");
-    RETURN(b, binary(b, TN_OP_add, &args[crossed], &args[!crossed]));
+    args[0].type = args[1].type = init->type;
+    tn_value *first = &args[how == CROSSED];
+    if (how == SELECTED) {
+        tn_value *no = constant(b, "i1", &(bool){false});
+        tn_op *select = add_op(b, TN_OP_select, 3, (tn_value *[]){no, &args[1], first}, 1, 0);
+        select->results[0].type = init->type;
+        first = &select->results[0];
+    }
+    RETURN(b, binary(b, TN_OP_add, first, &args[how != CROSSED]));
     b->region = outer;
     return &op->results[0];
 }
@@ -453,7 +463,7 @@ PASS_TEST(reductions_of_one_element_become_the_op)
 {
     begin_function(b, "main", PARAMS("4x1xf32", "4x2xf32", "f32"));
     tn_value *x = &b->region->args[0], *y = &b->region->args[1], *init = &b->region->args[2];
-    RETURN(b, reduce(b, x, init, false), reduce(b, x, init, true), reduce(b, y, init, false));
+    RETURN(b, reduce(b, x, init, PLAIN), reduce(b, x, init, CROSSED), reduce(b, y, init, PLAIN));
     assert_true(apply(b, tn_pass_simplify));
     for (uint32_t i = 0; i < 2; i++) {
         const tn_op *op = returned(b, i)->op;
@@ -471,9 +481,9 @@ PASS_TEST(sums_read_narrow_floats_where_they_are)
     begin_function(b, "main", PARAMS("4x2xbf16", "4x2xf32"));
     tn_value *x = &b->region->args[0], *wide = unary(b, TN_OP_convert, x);
     wide->type = type_of(b, "4x2xf32");
-    RETURN(b, reduce(b, wide, f32(b, "f32", 0.0f), false),
-           reduce(b, wide, f32(b, "f32", 1.0f), false),
-           reduce(b, wide, f32(b, "f32", -0.0f), false));
+    RETURN(b, reduce(b, wide, f32(b, "f32", 0.0f), PLAIN),
+           reduce(b, wide, f32(b, "f32", 1.0f), PLAIN),
+           reduce(b, wide, f32(b, "f32", -0.0f), PLAIN));
     assert_true(apply(b, tn_pass_simplify));
     const tn_op *op = returned(b, 0)->op;
     assert_int_equal(op->kind, TN_OP_reduce);
@@ -483,10 +493,29 @@ PASS_TEST(sums_read_narrow_floats_where_they_are)
     for (uint32_t i = 1; i < 3; i++) assert_ptr_equal(returned(b, i)->op->operands[0], wide);
 }
 
+static const tn_op *first_of_sum(builder *b, uint32_t i)
+{
+    return tn_value_resolve(returned(b, i)->op->regions[0].last->operands[0])->op->operands[0]->op;
+}
+
+PASS_TEST(only_combiners_whose_order_does_not_matter_become_sums)
+{
+    begin_function(b, "main",
+                   PARAMS("4x2xf32", "f32", "4x2xcomplex<f32>", "complex<f32>", "4x2xi32", "i32"));
+    tn_value *x = b->region->args;
+    RETURN(b, reduce(b, &x[0], &x[1], SELECTED), reduce(b, &x[2], &x[3], SELECTED),
+           reduce(b, &x[4], &x[5], SELECTED));
+    assert_true(apply(b, tn_pass_simplify));
+    assert_int_equal(first_of_sum(b, 0)->kind, TN_OP_select);
+    assert_int_equal(first_of_sum(b, 1)->kind, TN_OP_select);
+    assert_null(first_of_sum(b, 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_read_narrow_floats_where_they_are),
+        cmocka_unit_test(only_combiners_whose_order_does_not_matter_become_sums),
         cmocka_unit_test(reshapes_of_reshapes_are_one),
         cmocka_unit_test(transposes_are_joined_and_become_reshapes),
         cmocka_unit_test(a_transposed_product_is_one_of_exchanged_operands),
