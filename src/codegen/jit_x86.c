@@ -60,27 +60,16 @@ const tn_jit_encoding tn_jit_encodings[TN_JIT_OP_COUNT] = {
 };
 /* clang-format on */
 
-void tn_x86_byte(tn_x86 *x, unsigned byte)
+uint8_t *tn_x86_grow(tn_x86 *x, size_t n)
 {
     tn_jit *j = x->j;
-    if (j->size == j->capacity) {
-        size_t capacity = j->capacity ? 2 * j->capacity : 4096;
-        uint8_t *more = tn_alloc(j->arena, capacity);
-        if (j->size) memcpy(more, j->bytes, j->size);
-        j->bytes = more;
-        j->capacity = capacity;
-    }
-    j->bytes[j->size++] = (uint8_t)byte;
-}
-
-void tn_x86_bytes(tn_x86 *x, const char *hex, size_t n)
-{
-    for (size_t i = 0; i < n; i++) tn_x86_byte(x, (uint8_t)hex[i]);
-}
-
-void tn_x86_u32(tn_x86 *x, uint32_t v)
-{
-    for (unsigned i = 0; i < 4; i++) tn_x86_byte(x, v >> 8 * i & 255);
+    size_t capacity = j->capacity ? 2 * j->capacity : 4096;
+    uint8_t *more = tn_alloc_room(j->arena, capacity);
+    if (j->size) memcpy(more, j->bytes, j->size);
+    j->bytes = more;
+    j->capacity = capacity;
+    j->size += n;
+    return more + j->size - n;
 }
 
 tn_x86_operand tn_x86_constant_operand(tn_x86 *x, unsigned bytes, uint64_t bits)
@@ -157,11 +146,13 @@ static bool has_x(const tn_x86_operand *rm)
 void tn_x86_vex(tn_x86 *x, const tn_x86_form *f, unsigned reg, unsigned vvvv,
                 const tn_x86_operand *rm)
 {
-    tn_x86_byte(x, 0xc4);
     unsigned x_bit = rm->place == AT_INDEX && rm->by & 8 ? 0 : 0x40;
-    tn_x86_byte(x, (reg & 8 ? 0u : 0x80) | x_bit | (has_b(rm) ? 0 : 0x20) | f->code.map);
-    tn_x86_byte(x, (unsigned)f->w << 7 | (~vvvv & 15) << 3 | (f->length ? 4 : 0) | f->code.prefix);
-    tn_x86_byte(x, f->code.opcode);
+    uint8_t *to = tn_x86_room(x, 4);
+    to[0] = 0xc4;
+    to[1] = (uint8_t)((reg & 8 ? 0u : 0x80) | x_bit | (has_b(rm) ? 0 : 0x20) | f->code.map);
+    to[2] =
+        (uint8_t)((unsigned)f->w << 7 | (~vvvv & 15) << 3 | (f->length ? 4 : 0) | f->code.prefix);
+    to[3] = f->code.opcode;
     address(x, reg, rm, f->imm >= 0);
     if (f->imm >= 0) tn_x86_byte(x, (unsigned)f->imm);
 }
@@ -174,13 +165,14 @@ void tn_x86_vector(tn_x86 *x, const tn_x86_form *f, unsigned reg, unsigned vvvv,
         return;
     }
     bool spread = rm->place == AT_CONSTANT && f->broadcast;
-    tn_x86_byte(x, 0x62);
-    tn_x86_byte(x, (reg & 8 ? 0u : 0x80) | (has_x(rm) ? 0 : 0x40) | (has_b(rm) ? 0 : 0x20) |
-                       (reg & 16 ? 0u : 0x10) | f->code.map);
-    tn_x86_byte(x, (unsigned)f->w << 7 | (~vvvv & 15) << 3 | 4 | f->code.prefix);
-    tn_x86_byte(x, (f->zero ? 0x80u : 0) | (unsigned)f->length << 5 | (spread ? 0x10 : 0) |
-                       (vvvv & 16 ? 0u : 8) | f->mask);
-    tn_x86_byte(x, f->code.opcode);
+    uint8_t *to = tn_x86_room(x, 5);
+    to[0] = 0x62;
+    to[1] = (uint8_t)((reg & 8 ? 0u : 0x80) | (has_x(rm) ? 0 : 0x40) | (has_b(rm) ? 0 : 0x20) |
+                      (reg & 16 ? 0u : 0x10) | f->code.map);
+    to[2] = (uint8_t)((unsigned)f->w << 7 | (~vvvv & 15) << 3 | 4 | f->code.prefix);
+    to[3] = (uint8_t)((f->zero ? 0x80u : 0) | (unsigned)f->length << 5 | (spread ? 0x10 : 0) |
+                      (vvvv & 16 ? 0u : 8) | f->mask);
+    to[4] = f->code.opcode;
     address(x, reg, rm, f->imm >= 0);
     if (f->imm >= 0) tn_x86_byte(x, (unsigned)f->imm);
 }
@@ -210,11 +202,11 @@ static void write_constants(tn_x86 *x, bool tables)
     for (uint32_t i = 0; i < x->n_constants; i++) {
         tn_x86_constant *c = &x->constants[i];
         if (tables != (c->bytes == TN_X86_TABLE)) continue;
-        const uint8_t *from = tables ? (const uint8_t *)(uintptr_t)c->bits : NULL;
+        const void *from = tables ? (const void *)(uintptr_t)c->bits : &c->bits;
         unsigned n = tables ? x->avx512 ? 64 : 32 : x->avx512 ? 8 : 32;
         c->at = (uint32_t)x->j->size;
-        for (unsigned k = 0; k < n; k++)
-            tn_x86_byte(x, from ? from[k % c->bytes] : c->bits >> 8 * (k % c->bytes) & 255);
+        uint8_t *to = tn_x86_room(x, n);
+        for (unsigned k = 0; k < n; k += c->bytes) memcpy(to + k, from, c->bytes);
     }
 }
 

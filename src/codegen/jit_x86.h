@@ -4,6 +4,8 @@
 #ifndef TN_CODEGEN_JIT_X86_H
 #define TN_CODEGEN_JIT_X86_H
 
+#include <string.h>
+
 #include "codegen/jit.h"
 
 /* General registers, by their numbers. */
@@ -88,9 +90,27 @@ typedef struct {
     uint32_t n_fixups, fixup_capacity;
 } tn_x86;
 
-void tn_x86_byte(tn_x86 *x, unsigned byte);
-void tn_x86_bytes(tn_x86 *x, const char *hex, size_t n);
-void tn_x86_u32(tn_x86 *x, uint32_t v);
+/* Room for n more bytes at the end of the code, at most 64. */
+uint8_t *tn_x86_grow(tn_x86 *x, size_t n);
+static inline uint8_t *tn_x86_room(tn_x86 *x, size_t n)
+{
+    tn_jit *j = x->j;
+    if (j->capacity - j->size < n) return tn_x86_grow(x, n);
+    j->size += n;
+    return j->bytes + j->size - n;
+}
+static inline void tn_x86_byte(tn_x86 *x, unsigned byte)
+{
+    *tn_x86_room(x, 1) = (uint8_t)byte;
+}
+static inline void tn_x86_bytes(tn_x86 *x, const char *hex, size_t n)
+{
+    memcpy(tn_x86_room(x, n), hex, n);
+}
+static inline void tn_x86_u32(tn_x86 *x, uint32_t v)
+{
+    memcpy(tn_x86_room(x, 4), &v, 4);
+}
 tn_x86_operand tn_x86_constant_operand(tn_x86 *x, unsigned bytes, uint64_t bits);
 
 /* A VEX or EVEX instruction. length: 0, 1, 2 for 16, 32, 64 bytes; w: the W bit; mask: k register

@@ -118,16 +118,22 @@ void tn_region_init(tn_module *m, tn_region *r, tn_function *f, tn_op *parent, u
 tn_op *tn_op_new(tn_module *m, tn_op_kind kind, uint32_t n_operands, uint32_t n_results,
                  uint32_t n_regions)
 {
-    tn_op *op = TN_NEW(m->arena, tn_op);
+    uint32_t n_attrs = tn_op_infos[kind].n_attrs;
+    /* One block: a walk over a region reads an op and what it has in order. */
+    size_t operands = n_operands * sizeof(tn_value *), results = n_results * sizeof(tn_value);
+    size_t attrs = n_attrs * sizeof(tn_attr *), regions = n_regions * sizeof(tn_region);
+    tn_op *op = tn_alloc(m->arena, sizeof *op + operands + results + attrs + regions);
+    char *at = (char *)(op + 1);
     op->kind = kind;
     op->n_operands = n_operands;
     op->n_results = n_results;
     op->n_regions = n_regions;
-    op->n_attrs = tn_op_infos[kind].n_attrs;
-    op->operands = TN_NEW_ARRAY(m->arena, tn_value *, n_operands);
-    op->results = TN_NEW_ARRAY(m->arena, tn_value, n_results);
-    op->regions = TN_NEW_ARRAY(m->arena, tn_region, n_regions);
-    op->attrs = TN_NEW_ARRAY(m->arena, const tn_attr *, op->n_attrs);
+    op->n_attrs = n_attrs;
+    op->operands = (tn_value **)at;
+    op->results = (tn_value *)(at += operands);
+    op->attrs = (const tn_attr **)(at += results);
+    op->regions = (tn_region *)(at + attrs);
+    m->kinds[kind / 64] |= UINT64_C(1) << kind % 64;
     for (uint32_t i = 0; i < n_results; i++) op->results[i] = (tn_value){.op = op, .index = i};
     for (uint32_t i = 0; i < n_regions; i++) op->regions[i].parent = op;
     return op;

@@ -200,7 +200,8 @@ struct tn_module {
     const tn_named_attr *attrs;
     tn_op **symbols; /* sdy.mesh ops, in order */
     const tn_locator *locator;
-    struct tn_refinement *refinement; /* for the pass refine (passes/refine.h); NULL: none */
+    struct tn_refinement *refinement;        /* for the pass refine (passes/refine.h); NULL: none */
+    uint64_t kinds[(TN_OP_COUNT + 63) / 64]; /* a bit for each kind that ops were made of */
 };
 
 tn_module *tn_module_new(tn_arena *a);
@@ -210,6 +211,11 @@ tn_function *tn_module_find(const tn_module *m, const char *name);
 void tn_module_number(tn_module *m);
 /* Makes every operand stand for itself (follows `forward`). */
 void tn_module_resolve(tn_module *m);
+/* False: no op was made of this kind, and there is none unless one of another became it. */
+static inline bool tn_module_may_have(const tn_module *m, tn_op_kind kind)
+{
+    return m->kinds[kind / 64] >> kind % 64 & 1;
+}
 
 /* --- building --- */
 

@@ -11,11 +11,12 @@
 typedef struct {
     const char *name;
     bool needed;
+    tn_op_kind looks_for[3];
     tn_status *(*run)(tn_module *m, bool *changed);
 } pass;
 
 static const pass passes[] = {
-#define TN_PASS(name, needed, doc) {#name, needed, tn_pass_##name},
+#define TN_PASS(name, needed, doc, ...) {#name, needed, {__VA_ARGS__}, tn_pass_##name},
 #include "passes/pipeline.def"
 #undef TN_PASS
 };
@@ -38,6 +39,14 @@ bool tn_dumps(const char *name)
     return *list && names(list, name);
 }
 
+static bool may_change(const pass *p, const tn_module *m)
+{
+    bool any = !p->looks_for[0];
+    for (size_t i = 0; i < sizeof p->looks_for / sizeof *p->looks_for && p->looks_for[i]; i++)
+        any |= tn_module_may_have(m, p->looks_for[i]);
+    return any;
+}
+
 static void dump(const tn_module *m, const char *name)
 {
     size_t size;
@@ -56,7 +65,7 @@ tn_status *tn_passes_run(tn_module *m, tn_passes_part part, bool only_needed)
         if ((only_needed || stopped) && !p->needed) continue;
         uint64_t start = log ? tn_trace_now() : 0, recorded = tn_trace_begin();
         bool changed = false;
-        TN_TRY(p->run(m, &changed));
+        if (may_change(p, m)) TN_TRY(p->run(m, &changed));
         TN_TRACE_END(recorded, TN_TRACE_COMPILE, p->name, NULL, m->name, 0);
         if (log)
             tn_log(TN_LOG_DEBUG, "passes", "%s: %s in %.1f us", p->name,

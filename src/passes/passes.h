@@ -19,7 +19,7 @@ static inline bool tn_op_has_effect(const tn_op *op)
     return !target || !target->may_go;
 }
 
-#define TN_PASS(name, needed, doc)                                                                 \
+#define TN_PASS(name, needed, doc, ...)                                                            \
     tn_status *tn_pass_##name(tn_module *m, bool *changed) TN_MUST_USE;
 #include "passes/pipeline.def"
 #undef TN_PASS

@@ -47,6 +47,23 @@ PASS_TEST(deprecated_ops_become_their_successors)
     assert_int_equal(tn_op_ints(returned(b, 1)->op, TN_ATTR_broadcast_dimensions, &n)[0], 1);
 }
 
+/* --- the manager --- */
+
+PASS_TEST(passes_look_at_what_earlier_ones_made)
+{
+    begin_function(b, "main", PARAMS("2x1xf32", "1x4xf32"));
+    tn_value *both[] = {&b->region->args[0], &b->region->args[1]};
+    tn_value *dot = with_type(add_op(b, TN_OP_dot, 2, both, 1, 0), type_of(b, "2x4xf32"));
+    RETURN(b, unary(b, TN_OP_negate, dot));
+    b->module->main = b->function;
+    assert_false(tn_module_may_have(b->module, TN_OP_dot_general));
+    MUST(tn_passes_run(b->module, TN_PASSES_ALL, false));
+    assert_true(tn_module_may_have(b->module, TN_OP_dot_general));
+    assert_true(tn_module_may_have(tn_module_copy(b->module, b->arena), TN_OP_multiply));
+    assert_false(tn_module_may_have(b->module, TN_OP_gather));
+    assert_int_not_equal(returned(b, 0)->op->operands[0]->op->kind, TN_OP_dot_general);
+}
+
 PASS_TEST(elements_of_tuples_are_what_was_put_in)
 {
     begin_function(b, "main", PARAMS("4xi32", "4xf32"));
@@ -686,6 +703,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shardings_and_casts_on_one_device_say_nothing),
         cmocka_unit_test(deprecated_ops_become_their_successors),
+        cmocka_unit_test(passes_look_at_what_earlier_ones_made),
         cmocka_unit_test(elements_of_tuples_are_what_was_put_in),
         cmocka_unit_test(collectives_of_one_device_are_their_operand),
         cmocka_unit_test(collectives_of_several_devices_stay),
