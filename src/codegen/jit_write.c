@@ -103,16 +103,16 @@ static tn_x86_operand slot_at(uint32_t slot)
 static void take(tn_writer *w, tn_jv v, unsigned r)
 {
     w->values[v].reg = (int8_t)r;
-    if (is_k(w, v)) w->k_owner[r] = v;
-    else w->owner[r] = v;
+    bool k = is_k(w, v);
+    (k ? w->k_owner : w->owner)[r] = v;
+    *(k ? &w->k_free : &w->free) &= ~(1u << r);
 }
 
 static void drop(tn_writer *w, tn_jv v)
 {
     int r = w->values[v].reg;
     if (r < 0) return;
-    if (is_k(w, v)) w->k_owner[r] = TN_JIT_NO_VALUE;
-    else w->owner[r] = TN_JIT_NO_VALUE;
+    *(is_k(w, v) ? &w->k_free : &w->free) |= 1u << r;
     w->values[v].reg = -1;
 }
 
@@ -131,12 +131,13 @@ void tn_writer_spill(tn_writer *w, tn_jv v)
 static unsigned free_register(tn_writer *w, bool k)
 {
     unsigned first = k ? 1 : 0, end = k ? (w->flow ? TN_WRITER_TAIL : 8) : w->n_registers;
-    tn_jv *owner = k ? w->k_owner : w->owner;
+    uint32_t free = (k ? w->k_free : w->free) & ((1u << end) - (1u << first));
+    if (free) return (unsigned)__builtin_ctz(free);
+    const tn_jv *owner = k ? w->k_owner : w->owner;
     int32_t farthest = -1;
     unsigned at = end;
     for (unsigned r = first; r < end; r++) {
         tn_jv v = owner[r];
-        if (v == TN_JIT_NO_VALUE) return r;
         if (!w->values[v].pinned && w->values[v].next > farthest) {
             farthest = w->values[v].next;
             at = r;
@@ -933,11 +934,11 @@ void tn_writer_begin(tn_writer *w, const tn_jit_piece *p, uint32_t lanes)
     w->n_registers = p->avx512 ? 30 : 14;
     w->temp = w->n_registers;
     w->temp2 = w->n_registers + 1;
-    for (unsigned r = 0; r < 32; r++) w->owner[r] = TN_JIT_NO_VALUE;
-    for (unsigned r = 0; r < 8; r++) w->k_owner[r] = TN_JIT_NO_VALUE;
-    w->values = TN_NEW_ARRAY(p->arena, tn_writer_value, p->n);
-    w->after = TN_NEW_ARRAY(p->arena, int32_t, 3 * (size_t)p->n);
-    w->free_slots = TN_NEW_ARRAY(p->arena, uint32_t, p->n);
+    w->free = w->k_free = UINT32_MAX;
+    /* All that is read of them is written before. */
+    w->values = tn_alloc_room(p->arena, p->n * sizeof *w->values);
+    w->after = tn_alloc_room(p->arena, 3 * (size_t)p->n * sizeof *w->after);
+    w->free_slots = tn_alloc_room(p->arena, p->n * sizeof *w->free_slots);
     find_uses(w);
 }
 

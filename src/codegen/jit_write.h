@@ -17,7 +17,8 @@ typedef struct tn_writer {
     const tn_jit_piece *p;
     uint32_t lanes;
     unsigned n_registers, temp, temp2; /* temporaries are behind the others */
-    tn_jv owner[32], k_owner[8];
+    tn_jv owner[32], k_owner[8];       /* of the registers that aren't among the free ones, */
+    uint32_t free, k_free;             /* a bit for each */
     tn_writer_value *values;
     int32_t *after; /* [3 n]: when an operand is wanted again */
     uint32_t n_slots, n_free_slots;

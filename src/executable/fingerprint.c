@@ -17,7 +17,8 @@ tn_hash tn_hash_bytes(const void *data, size_t size, uint64_t seed)
     uint64_t a = seed ^ c0, b = (seed + size) ^ c1;
     for (size_t i = 0; i < size; i += 16) {
         uint64_t w[2] = {0, 0};
-        memcpy(w, (const char *)data + i, size - i < 16 ? size - i : 16);
+        if (size - i < 16) memcpy(w, (const char *)data + i, size - i);
+        else memcpy(w, (const char *)data + i, sizeof w);
         uint64_t next = fold(a ^ w[0], c1 ^ w[1]);
         b = fold(b ^ w[1] ^ (i + 1) * c1, c0 ^ w[0]) + (b << 23 | b >> 41);
         a = next + (a << 29 | a >> 35);

@@ -18,6 +18,7 @@ typedef struct {
     tn_op *first;              /* of those that are for it */
     bool stays;                /* it would keep too much alive, or has several users' anchors */
     bool inside, returned;     /* is used by regions inside, by the region */
+    int64_t elements;          /* where a step makes it, else 0 */
     uint64_t bytes;            /* that are kept alive if it moves */
 } fact;
 
@@ -50,22 +51,20 @@ static void note_use(fact *f, tn_op *anchor)
     f->wanted_by = anchor;
 }
 
-static bool may_move(const tn_op *op, const fact *f)
+static bool may_move(const fact *facts, const fact *f)
 {
-    return is_step(op) && f->wanted_by && !f->stays && !f->inside && is_step(f->wanted_by) &&
-           tn_type_elements(op->results[0].type) == tn_type_elements(f->wanted_by->results[0].type);
+    return f->elements && f->wanted_by && !f->stays && !f->inside && f->wanted_by->n_results &&
+           f->elements == facts[f->wanted_by->results[0].id].elements;
 }
 
 /* Backwards, so that the anchors of users are known. */
 static void find_anchors(fact *facts, const tn_region *r)
 {
-    for (tn_op *op = r->last; op; op = op->prev)
-        for (uint32_t i = 0; i < op->n_results; i++) facts[op->results[i].id].wanted_by = NULL;
     for (tn_op *op = r->last; op; op = op->prev) {
         tn_op *anchor = op;
         if (op->n_results == 1) {
             fact *f = &facts[op->results[0].id];
-            if (may_move(op, f)) anchor = f->wanted_by;
+            if (may_move(facts, f)) anchor = f->wanted_by;
             f->anchor = anchor;
         }
         bool returns = tn_op_has_trait(op, TN_TRAIT_TERMINATOR);
@@ -88,8 +87,10 @@ static uint64_t bytes_kept(const fact *facts, const tn_value *v, const tn_region
     return bytes_of(v) <= TINY_BYTES ? 0 : bytes_of(v);
 }
 
-static void weigh(fact *facts, const tn_region *r)
+/* Do some that could move stay? */
+static bool weigh(fact *facts, const tn_region *r)
 {
+    bool any = false;
     for (tn_op *op = r->first; op; op = op->next) {
         fact *f = op->n_results == 1 ? &facts[op->results[0].id] : NULL;
         if (!f || f->anchor == op) continue;
@@ -99,7 +100,9 @@ static void weigh(fact *facts, const tn_region *r)
             if (i == j) f->bytes += bytes_kept(facts, op->operands[i], r);
         }
         f->stays = f->bytes > bytes_of(&op->results[0]);
+        any |= f->stays;
     }
+    return any;
 }
 
 /* What moves to an anchor keeps its order. */
@@ -126,9 +129,14 @@ static bool move(fact *facts, tn_region *r)
 
 static bool draw_near(fact *facts, tn_region *r)
 {
+    for (tn_op *op = r->first; op; op = op->next)
+        if (is_step(op)) facts[op->results[0].id].elements = tn_type_elements(op->results[0].type);
     find_anchors(facts, r);
-    weigh(facts, r);
-    find_anchors(facts, r); /* where those that stay are anchors */
+    if (weigh(facts, r)) {
+        for (tn_op *op = r->first; op; op = op->next)
+            for (uint32_t i = 0; i < op->n_results; i++) facts[op->results[i].id].wanted_by = NULL;
+        find_anchors(facts, r); /* where those that stay are anchors */
+    }
     bool some = move(facts, r);
     for (tn_op *op = r->first; op; op = op->next)
         for (uint32_t i = 0; i < op->n_regions && tn_op_has_trait(op, TN_TRAIT_CONTROL); i++)

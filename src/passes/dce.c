@@ -66,14 +66,18 @@ static void follow(marker *k, tn_value *v)
             want(k, op->regions[i].last->operands[v->index]);
 }
 
-static void forget_marks(tn_region *r)
+/* Gives the number of values. */
+static uint32_t forget_marks(tn_region *r)
 {
+    uint32_t n = r->n_args;
     for (uint32_t i = 0; i < r->n_args; i++) r->args[i].id = 0;
     for (tn_op *op = r->first; op; op = op->next) {
         op->mark = 0;
+        n += op->n_results;
         for (uint32_t i = 0; i < op->n_results; i++) op->results[i].id = 0;
-        for (uint32_t i = 0; i < op->n_regions; i++) forget_marks(&op->regions[i]);
+        for (uint32_t i = 0; i < op->n_regions; i++) n += forget_marks(&op->regions[i]);
     }
+    return n;
 }
 
 /* Keeps effects and what they stand in. */
@@ -166,10 +170,9 @@ static void sweep(tn_module *m, tn_region *r, bool *changed)
 
 tn_status *tn_pass_dce(tn_module *m, bool *changed)
 {
-    tn_module_number(m);
-    marker k = {.work = TN_NEW_ARRAY(m->arena, tn_value *, m->n_values)};
     for (tn_function *f = m->functions; f; f = f->next) {
-        forget_marks(&f->body);
+        uint32_t n = forget_marks(&f->body);
+        marker k = {.work = tn_alloc_room(m->arena, n * sizeof *k.work)};
         f->body.last->mark = 1;
         want_all(&k, f->body.last);
         keep_effects(&k, &f->body);
