@@ -287,10 +287,11 @@ DEFINE_SORT(uint64_t, vu64, uu64, vi64, u64)
 
 #define RESTORE(T, K, expression)                                                                  \
     do {                                                                                           \
-        const K *restrict from = keys;                                                             \
-        T *restrict to = out;                                                                      \
+        const K *from = keys;                                                                      \
+        T *to = out; /* may be the same memory */                                                  \
         K flip = descending ? (K) - 1 : 0;                                                         \
-        for (int64_t i = 0; i < n; i++) {                                                          \
+        TN_INDEPENDENT for (int64_t i = 0; i < n; i++)                                             \
+        {                                                                                          \
             K u = from[i] ^ flip;                                                                  \
             to[i] = (T)(expression);                                                               \
         }                                                                                          \

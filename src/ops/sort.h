@@ -50,10 +50,12 @@ typedef struct {
     bool wide, descending;
     bool gives_elements;     /* one tensor, and its elements can be made of these keys */
     tn_element_type element; /* of the key itself */
-    void *values;            /* scratch */
+    void *values;
 } tn_sort_values;
-/* For a comparator of keys: *n of them, the first one first, in scratch; *n = 0 for others. */
-tn_status *tn_sort_make_values(const tn_sort *s, uint32_t *n, tn_sort_values **out) TN_MUST_USE;
+/* For a comparator of keys: *n of them, the first one first, in scratch; *n = 0 for others. Keys
+ * that give their elements are in `memory` if they are as wide as these; NULL: in scratch too. */
+tn_status *tn_sort_make_values(const tn_sort *s, void *memory, uint32_t *n,
+                               tn_sort_values **out) TN_MUST_USE;
 /* A key that is an element of input `input` itself. */
 typedef struct {
     uint32_t input;

@@ -310,7 +310,7 @@ tn_status *tn_sort_head_run(tn_sort *s, int64_t k)
     }
     uint32_t n_keys;
     tn_sort_values *values;
-    TN_TRY(tn_sort_make_values(s, &n_keys, &values));
+    TN_TRY(tn_sort_make_values(s, NULL, &n_keys, &values));
     if (n_keys != 1) return sort_and_cut(s, k);
     source keys = {values->values, s->step, values->wide ? 8 : 4, NULL};
     return select_heads(s, k, &keys, values->wide);

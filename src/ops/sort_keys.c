@@ -490,7 +490,8 @@ static tn_status *compile_keys(void *ctx)
     return NULL;
 }
 
-static tn_status *fill_keys(const tn_sort *s, uint32_t n_keys, const tn_sort_key *found, key *keys)
+static tn_status *fill_keys(const tn_sort *s, void *memory, uint32_t n_keys,
+                            const tn_sort_key *found, key *keys)
 {
     int64_t n = s->lines * s->size;
     for (uint32_t i = 0; i < n_keys; i++) {
@@ -500,7 +501,9 @@ static tn_status *fill_keys(const tn_sort *s, uint32_t n_keys, const tn_sort_key
         k->own = s->n == 1 && n_keys == 1 && s->inputs[0].type->element == k->kind.element &&
                  tn_keys_are_elements(k->kind.element);
         k->n = n;
-        k->values = tn_scratch_alloc(s->ctx->scratch, (size_t)n * (k->kind.wide ? 8 : 4));
+        size_t width = k->kind.wide ? 8 : 4;
+        bool fits = memory && k->own && (size_t)tn_width(s->inputs[0].type) == width;
+        k->values = fits ? memory : tn_scratch_alloc(s->ctx->scratch, (size_t)n * width);
         if (!k->values) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
         tn_piece_memory_begin(&k->memory, s->ctx->scratch,
                               s->n * sizeof(void *) + 64 + TN_BODY_TILE * 16 +
@@ -509,11 +512,15 @@ static tn_status *fill_keys(const tn_sort *s, uint32_t n_keys, const tn_sort_key
                         make_keys, k);
         tn_status *failure = atomic_load(&k->failure);
         if (failure) return failure;
+        if (!fits || !atomic_load(&k->strange)) continue;
+        k->values = tn_scratch_alloc(s->ctx->scratch, (size_t)n * width);
+        if (!k->values) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
+        tn_copy_bytes(s->ctx->pool, k->values, memory, (size_t)n * width);
     }
     return NULL;
 }
 
-tn_status *tn_sort_make_values(const tn_sort *s, uint32_t *n, tn_sort_values **out)
+tn_status *tn_sort_make_values(const tn_sort *s, void *memory, uint32_t *n, tn_sort_values **out)
 {
     tn_sort_key found[TN_SORT_KEYS];
     *n = 0;
@@ -527,7 +534,7 @@ tn_status *tn_sort_make_values(const tn_sort *s, uint32_t *n, tn_sort_values **o
     compilation c = {s, tn_arena_new(), n_keys, found, keys};
     if (!c.arena) return TN_OP_ERROR(RESOURCE_EXHAUSTED, s->op, "out of memory");
     tn_status *status = tn_arena_run(c.arena, compile_keys, &c);
-    if (!status) status = fill_keys(s, n_keys, found, keys);
+    if (!status) status = fill_keys(s, memory, n_keys, found, keys);
     tn_arena_free(c.arena);
     for (uint32_t i = 0; i < n_keys; i++)
         (*out)[i] =
@@ -544,7 +551,10 @@ tn_status *tn_sort_by_keys(const tn_sort *s, bool *done)
 {
     job j = {.s = s};
     *done = false;
-    TN_TRY(tn_sort_make_values(s, &j.n_keys, &j.keys));
+    bool apart_from_inputs =
+        !(s->is_place && s->is_place[0]) && s->results[0].data != s->inputs[0].data;
+    TN_TRY(
+        tn_sort_make_values(s, apart_from_inputs ? s->results[0].data : NULL, &j.n_keys, &j.keys));
     if (!j.n_keys) return NULL;
     j.by_elements = s->n == 1 && j.n_keys == 1 && s->step == 1 &&
                     s->inputs[0].type->element == j.keys[0].element &&
