@@ -74,7 +74,7 @@ tn_status *tn_passes_run(tn_module *m, tn_passes_part part, bool only_needed)
 #ifndef NDEBUG
         if (changed && !only_needed) TN_ANNOTATE(tn_module_verify(m), "after pass %s", p->name);
 #endif
-        stopped = stopped || !strcmp(o->last_pass, p->name);
+        stopped = stopped || (*o->last_pass && !strcmp(o->last_pass, p->name));
     }
     return NULL;
 }

@@ -32,6 +32,11 @@ typedef struct {
     tn_reader_pending *pending;
     tn_reader_declaration *declarations;
     tn_parser text; /* for what is in the spelling of text, see plain_op.c */
+    /* By a hash of both: the last op of a dictionary, whose attributes are those of its like. */
+    struct {
+        const tn_attr *dict;
+        const tn_op *op;
+    } alike[64];
 } tn_reader;
 
 /* What stands before an op's regions. */

@@ -22,11 +22,25 @@ static tn_status *end(tn_reader *r, tn_parse_op *o)
 tn_status *tn_reader_take_plain_attrs(tn_reader *r, tn_cursor *c, const tn_reader_head *h,
                                       tn_op *op)
 {
+    size_t at = ((uintptr_t)h->attrs / 64 ^ op->kind) % (sizeof r->alike / sizeof *r->alike);
+    const tn_op *like = r->alike[at].op;
+    if (like && like->kind == op->kind && r->alike[at].dict == h->attrs) {
+        if (op->n_attrs) memcpy(op->attrs, like->attrs, op->n_attrs * sizeof *op->attrs);
+        op->extra = like->extra;
+        op->n_extra = like->n_extra;
+        return NULL;
+    }
     tn_parse_op o = begin(r, c, h);
     o.kind = op->kind;
     o.op = op;
     if (h->attrs) TN_TRY(tn_parse_set_all(&r->text, &o, o.where, h->attrs, false));
-    return end(r, &o);
+    TN_TRY(end(r, &o));
+    /* Groups that a mesh gives are to be filled in, op by op. */
+    if (!tn_op_has_trait(op, TN_TRAIT_COLLECTIVE)) {
+        r->alike[at].dict = h->attrs;
+        r->alike[at].op = op;
+    }
+    return NULL;
 }
 
 /* Numbers as text has them. */
