@@ -5,11 +5,11 @@
  * After:   reshape(x)            reshape(x)
  * Also:    slices, pads, broadcasts, converts, transposes and reversals that change nothing;
  * transposes of transposes and of joins, and broadcasts of broadcasts; a select whose predicate is
- * known; dynamic slices whose place is known; reductions of one element; real and imag of complex;
- * arithmetic with neutral integers, x * 1 and x - 0; division by powers of two; sums of what was
- * converted to f32 for them; powers by 1/2; branches whose choice is known; values that a loop
- * carries and never changes. Not: x + 0 for floats, since -0 + 0 is 0. Source:  StableHLO spec,
- * each op's section; IEEE 754 for the float rules. */
+ * known; dynamic slices whose place is known; comparisons of unsigned integers with 0; reductions
+ * of one element; real and imag of complex; arithmetic with neutral integers, x * 1 and x - 0;
+ * division by powers of two; sums of what was converted to f32 for them; powers by 1/2; branches
+ * whose choice is known; values that a loop carries and never changes. Not: x + 0 for floats, since
+ * -0 + 0 is 0. Source:  StableHLO spec, each op's section; IEEE 754 for the float rules. */
 #include <math.h>
 #include <string.h>
 
@@ -408,6 +408,17 @@ static bool simplify_absorbed(tn_op *op, bool *changed)
     return false;
 }
 
+/* Nothing without a sign is below 0: that of a remainder is asked for whatever its type. */
+static bool simplify_compare(tn_module *m, tn_op *op, bool *changed)
+{
+    const tn_type *t = op->operands[0]->type;
+    if (tn_element_type_class(t->element) != TN_CLASS_UINT || t->quantization ||
+        tn_op_int(op, TN_ATTR_comparison_direction, -1) != TN_comparison_direction_LT ||
+        !is_integer(op->operands[1], 0))
+        return false;
+    return by(op, tn_rewrite_splat(m, op, op->results[0].type, false), changed);
+}
+
 static int64_t float_bits(tn_element_type e, double x)
 {
     float narrow = (float)x;
@@ -652,6 +663,7 @@ static tn_status *simplify_op(tn_module *m, tn_op *op, bool *changed)
         if (op->kind == TN_OP_divide && simplify_integer_division(m, op, changed)) break;
         simplify_absorbed(op, changed);
         break;
+    case TN_OP_compare: simplify_compare(m, op, changed); break;
     case TN_OP_power: simplify_power(m, op, changed); break;
     case TN_OP_remainder: simplify_integer_division(m, op, changed); break;
     case TN_OP_negate:

@@ -434,6 +434,22 @@ PASS_TEST(selects_and_twice_negated_values_are_dropped)
     assert_ptr_equal(returned(b, 3), p);
 }
 
+PASS_TEST(nothing_without_a_sign_is_below_0)
+{
+    begin_function(b, "main", PARAMS("4xui8", "4xi8"));
+    tn_value *x = &b->region->args[0], *y = &b->region->args[1];
+    uint8_t zero = 0;
+    tn_value *none = splat(b, "4xui8", &zero), *some = splat(b, "4xi8", &zero);
+    RETURN(b, compare(b, TN_comparison_direction_LT, x, none),
+           compare(b, TN_comparison_direction_LT, y, some),
+           compare(b, TN_comparison_direction_LE, x, none),
+           compare(b, TN_comparison_direction_LT, none, x));
+    assert_true(apply(b, tn_pass_simplify));
+    int64_t v;
+    assert_true(tn_constant_integer(returned(b, 0), &v) && !v);
+    for (uint32_t i = 1; i < 4; i++) assert_int_equal(returned(b, i)->op->kind, TN_OP_compare);
+}
+
 /* How a body adds its arguments. */
 typedef enum { PLAIN, CROSSED, SELECTED } addition;
 
@@ -514,6 +530,7 @@ PASS_TEST(only_combiners_whose_order_does_not_matter_become_sums)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_without_a_sign_is_below_0),
         cmocka_unit_test(sums_read_narrow_floats_where_they_are),
         cmocka_unit_test(only_combiners_whose_order_does_not_matter_become_sums),
         cmocka_unit_test(reshapes_of_reshapes_are_one),
