@@ -112,15 +112,16 @@ void *tn_alloc_array(tn_arena *a, size_t count, size_t size)
 
 void *tn_dup(tn_arena *a, const void *data, size_t size)
 {
-    void *p = tn_alloc(a, size);
+    void *p = tn_alloc_room(a, size);
     if (size) memcpy(p, data, size);
     return p;
 }
 
 char *tn_strndup(tn_arena *a, const char *s, size_t n)
 {
-    char *p = tn_alloc(a, n + 1);
+    char *p = tn_alloc_room(a, n + 1);
     if (n) memcpy(p, s, n);
+    p[n] = '\0';
     return p;
 }
 

@@ -341,7 +341,7 @@ static const tn_tile_program *finish(builder *b, uint32_t n_fused)
         count_again(b);
     }
     uint32_t tile = place_loads(b), register_bytes = (tile * b->widest + 63) / 64 * 64;
-    tn_tile_op *ops = TN_NEW_ARRAY(a, tn_tile_op, b->n_ops);
+    tn_tile_op *ops = tn_alloc_room(a, b->n_ops * sizeof *ops);
     for (uint32_t i = 0; i < b->n_ops; i++) {
         ops[i] = b->ops[i].op;
         for (uint32_t j = 0; j < TN_KERNEL_OPERANDS; j++)

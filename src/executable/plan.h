@@ -52,6 +52,7 @@ typedef struct {
     const tn_rows *rows;
     uint32_t target;   /* BRANCH, JUMP */
     uint32_t first, n; /* MOVES: of tn_plan.moves; SWITCH: of tn_plan.targets */
+    double ns;         /* estimated, with the steps */
 } tn_item;
 
 typedef struct {

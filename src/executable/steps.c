@@ -323,9 +323,11 @@ void tn_make_steps(const tn_plan *p, tn_executable *e)
              w = p->windows[w - 1].next)
             add_look(&m, p->windows[w - 1].op);
         uint32_t first = m.n_steps;
-        add_item(&m, &p->items[i]);
+        tn_item *item = &p->items[i];
+        add_item(&m, item);
+        item->ns = tn_item_ns(p, item);
         if (m.n_steps == first + 1 && m.steps[first].kind != TN_STEP_LOOK)
-            m.steps[first].ns = (float)tn_item_ns(p, &p->items[i]);
+            m.steps[first].ns = (float)item->ns;
     }
     resolve_targets(&m);
     e->steps = m.steps;
