@@ -76,18 +76,17 @@ static void make_table(table *t, int k, int words, bool back, int n_out)
     }
 }
 
-/* Tiles of a program ask for the same one again and again. */
+/* Tiles of a program ask for the same ones again and again, often one each way. */
 static const table *table_of(int64_t k, size_t width, bool back, int64_t n_out)
 {
     static _Thread_local struct {
         uint32_t key; /* 0: none */
         table t;
-    } kept;
-    uint32_t key =
-        (uint32_t)k | (uint32_t)n_out << 8 | (uint32_t)width << 16 | (uint32_t)back << 24;
-    if (kept.key != key) make_table(&kept.t, (int)k, (int)width / 4, back, (int)n_out);
-    kept.key = key;
-    return &kept.t;
+    } kept[2];
+    uint32_t key = (uint32_t)k | (uint32_t)n_out << 8 | (uint32_t)width << 16;
+    if (kept[back].key != key) make_table(&kept[back].t, (int)k, (int)width / 4, back, (int)n_out);
+    kept[back].key = key;
+    return &kept[back].t;
 }
 
 TN_INLINE words_t gather_words(const table *t, int v, int k, const char *const *from, int64_t at)
