@@ -212,13 +212,14 @@ _WHOLE_BYTES = {
 
 def _shorten(pxla, ours):
     """Puts a shorter way for Tenon's programs before pxla.UnloadedMeshExecutable.from_hlo, JAX's from a program to an
-    executable with all that is known of it."""
+    executable with all that is known of it. Who stands before JAX's compiler later on still gets to see all programs."""
     import numpy as np
-    from jax._src import compilation_cache, config, dispatch, profiler, sharding_impls
+    from jax._src import compilation_cache, compiler, config, dispatch, profiler, sharding_impls
     from jax._src.layout import Layout
 
     Unloaded = pxla.UnloadedMeshExecutable
     jaxs = Unloaded.from_hlo
+    in_jaxs_place = compiler.backend_compile_and_load
     as_given = [f.name for f in dataclasses.fields(Unloaded) if f.name in inspect.signature(jaxs).parameters]
     load = profiler.annotate_function(ours.load, name="backend_compile_and_load")
     said = "Finished XLA compilation of {fun_name} in {elapsed_time:.9f} sec"  # as JAX says it, for who looks for it in logs
@@ -233,6 +234,8 @@ def _shorten(pxla, ours):
     def is_plain(of, devices):
         """Whether nothing but the device, the types and the code is said of a program."""
         if devices is None or len(devices) != 1 or not _is_ours(of["backend"]) or not ours.knows_form():
+            return False
+        if compiler.backend_compile_and_load is not in_jaxs_place:
             return False
         if any(of[k] for k in ("compiler_options_kvs", "ordered_effects", "host_callbacks", "mut", "tuple_args", "pgle_profiler")):
             return False

@@ -255,6 +255,16 @@ def test_what_others_see_of_a_compile(tmp_path, caplog):
     assert list(tmp_path.glob("*_compile.mlir"))
 
 
+def test_who_stands_before_the_compiler_sees_programs(monkeypatch):
+    """As the guard does that a forked child has (tenon/__init__.py)."""
+    ours()
+    seen = []
+    before = compiler.backend_compile_and_load
+    monkeypatch.setattr(compiler, "backend_compile_and_load", lambda *a, **named: (seen.append(a), before(*a, **named))[1])
+    np.testing.assert_array_equal(jax.jit(lambda x: x * 15)(X), X * 15)
+    assert len(seen) == 1
+
+
 def placed(**named):
     return jax.sharding.SingleDeviceSharding(jax.devices()[0], **named)
 
